@@ -17,6 +17,7 @@ identify f, an interval is the range of the statistic over all frequencies that 
 its coverage is at least its confidence.
 """
 
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -29,6 +30,7 @@ from privacygames.arrays import FloatArray, as_floats
 from privacygames.errors import Field, InvalidProblem, SolveFailed
 from privacygames.mechanism import FiniteMechanism, require_finite_mechanism
 from privacygames.spaces import Label, Numbers, Space, count_visits
+from privacygames.tables.secret_columns import SecretReader
 from privacygames.validation import is_number, require_choice
 
 Method = Literal["unbiased", "likelihood"]
@@ -174,7 +176,8 @@ def estimate(
 
     Args:
         mechanism: the mechanism that drew the outputs, each of them independently.
-        outputs: the outputs one by one (a list, an array, a column), or counts by output.
+        outputs: the outputs one by one (a list, an array, a column; an Arrow column is read at once), or counts by
+            output.
         method: ``"likelihood"``: non-negative frequencies of sum one; or ``"unbiased"``: right on average.
         confidence: of each interval separately.
 
@@ -187,14 +190,33 @@ def estimate(
     require_choice(method, ("unbiased", "likelihood"), "method")
     if not (is_number(confidence) and 0 < confidence < 1):
         raise InvalidProblem("confidence must be between 0 and 1, such as 0.95")
-    positions, times = count_visits(mechanism.observables, outputs)
-    counts = np.zeros(len(mechanism.observables))
-    np.add.at(counts, positions, times)
+    counts = _count_arrow(mechanism.observables, outputs)
+    if counts is None:
+        positions, times = count_visits(mechanism.observables, outputs)
+        counts = np.zeros(len(mechanism.observables))
+        np.add.at(counts, positions, times)
     if not 1 <= float(counts.sum()) < inf or (counts < 0).any():
         raise InvalidProblem("there are no outputs to estimate anything from")
     if (counts[~mechanism.probabilities.any(axis=0)] > 0).any():
         raise InvalidProblem("this mechanism never draws some of the outputs: they are from another one")
     return FrequencyEstimate(mechanism, counts, method, confidence)
+
+
+def _count_arrow(space: Space, outputs: Any) -> FloatArray | None:
+    """How often each output is in an Arrow array, plain or chunked; None where they have to be counted one by one."""
+    pa = sys.modules.get("pyarrow")  # where it was not imported, there is no Arrow array
+    if pa is None or not isinstance(outputs, pa.Array | pa.ChunkedArray):
+        return None
+    reader, counts = SecretReader(space, "outputs"), np.zeros(len(space))
+    for chunk in outputs.chunks if isinstance(outputs, pa.ChunkedArray) else [outputs]:
+        try:
+            positions = reader.positions({"outputs": chunk})
+        except InvalidProblem:  # such as a column of texts and numbers
+            return None
+        if int(positions.min(initial=0)) < 0:  # counted one by one, it is found where
+            return None
+        counts += np.bincount(positions, minlength=len(space))
+    return counts
 
 
 class _MultinomialModel:

@@ -18,7 +18,7 @@ from privacygames.composition.dominating_pairs import (
     randomised_response_pair,
 )
 from privacygames.composition.filters import DeclaredFilter, PrivacyFilter, PureFilter, RenyiFilter
-from privacygames.composition.renyi import best_order, renyi_divergence, renyi_limit
+from privacygames.composition.renyi import best_order, exact_renyi_limit, renyi_divergence, renyi_limit
 
 __all__ = [
     "Bracket",
@@ -30,6 +30,7 @@ __all__ = [
     "RenyiFilter",
     "best_order",
     "dominating_pair",
+    "exact_renyi_limit",
     "loss_pair",
     "randomised_response_pair",
     "renyi_divergence",

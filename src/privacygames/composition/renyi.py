@@ -4,7 +4,9 @@ r"""Rényi divergences of dominating pairs, and what they say of ε and δ.
 up over releases, however each mechanism was chosen from what was seen before (docs/theory/composition.md).
 """
 
-from math import exp, inf, log, log1p
+from collections.abc import Callable
+from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, InvalidOperation, localcontext
+from math import exp, inf, log, nextafter
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -18,6 +20,21 @@ UNIT = 2.0**-53
 
 LARGEST_ORDER = 1e6
 """The largest finite order: its divergence is the pure ε to within the tightest δ that floats can ask for."""
+
+SMALLEST_EXCESS = 1e-3
+"""The smallest excess over 1 of an order that is searched: below it no limit is positive for a small δ."""
+
+SEARCHED_ORDERS = 64
+"""Number of orders that are tried before the search goes on near the best of them."""
+
+PRECISE = Context(prec=60, rounding=ROUND_HALF_EVEN, Emin=-999999, Emax=999999, flags=[], traps=[InvalidOperation])
+"""Decimal arithmetic whose results are equal on all machines; logarithms are rounded correctly."""
+
+ERROR = Decimal("1e-40")
+"""More than the error of a limit in this arithmetic, whose largest terms are below 1e10."""
+
+ROUND_DOWN = Context(prec=15, rounding=ROUND_FLOOR)
+"""Digits of a limit."""
 
 
 def renyi_divergence(pair: DominatingPair, order: float) -> float:
@@ -47,29 +64,64 @@ def renyi_limit(epsilon: float, delta: float, order: float) -> float:
 
     >>> pg.composition.renyi_limit(1.0, 1e-6, 20.0).__round__(4)
     0.4818
+    """
+    exact = exact_renyi_limit(Decimal(epsilon), delta, order)
+    nearest = float(exact)
+    return nearest if Decimal(nearest) <= exact else nextafter(nearest, -inf)
+
+
+def exact_renyi_limit(epsilon: Decimal, delta: float, order: float) -> Decimal:
+    """The same as a decimal number, which is equal on all machines: a ledger's limit can be recomputed.
 
     From δ ≤ c·e^((order − 1)(divergence − ε)) with c = (1 − 1/order)^(order − 1) / order (Canonne et al. 2020).
+
+    Args:
+        epsilon: ε, exactly.
+        delta: δ.
+        order: of the divergence.
     """
     require_order(order)
     if order == inf:
-        return float(epsilon)
-    log_constant = (order - 1) * log1p(-1 / order) - log(order)
-    excess = (log_constant - log(delta)) / (order - 1)
-    return epsilon - excess - 64 * UNIT * (1 + epsilon + (64 + abs(log(delta)) + log(order)) / (order - 1))
+        return epsilon
+    with localcontext(PRECISE):  # operators take the context of the thread
+        exact, excess = Decimal(order), Decimal(order) - 1
+        log_constant = excess * (1 - 1 / exact).ln() - exact.ln()
+        limit = epsilon - (log_constant - Decimal(delta).ln()) / excess - ERROR
+    return ROUND_DOWN.create_decimal(limit)
 
 
-def best_order(epsilon: float, delta: float) -> float:
-    """The order whose limit admits most small releases: their divergence grows in proportion to the order.
+def best_order(epsilon: float, delta: float, pair: DominatingPair | None = None) -> float:
+    """The order whose limit admits most releases of a pair, which may be ∞; without one, most small releases.
+
+    The divergences of small releases grow in proportion to the order.
 
     >>> round(pg.composition.best_order(1.0, 1e-6), 2)
     21.98
+    >>> pg.composition.best_order(1.0, 1e-6, pg.composition.randomised_response_pair(0.8))
+    inf
+
+    Args:
+        epsilon: the budget.
+        delta: the probability that it may fail.
+        pair: what each release is dominated by.
     """
 
-    def share(log_excess: float) -> float:
-        order = 1 + exp(log_excess)
-        return -renyi_limit(epsilon, delta, order) / order
+    def releases(order: float) -> float:
+        limit = renyi_limit(epsilon, delta, order)
+        return limit / (order if pair is None else max(renyi_divergence(pair, order), UNIT))
 
-    best = minimize_scalar(share, bounds=(log(1e-3), log(LARGEST_ORDER)), method="bounded")
+    if pair is None:
+        return _largest(releases, log(SMALLEST_EXCESS), log(LARGEST_ORDER))
+    searched = np.geomspace(SMALLEST_EXCESS, LARGEST_ORDER - 1, SEARCHED_ORDERS)
+    best = int(np.argmax([releases(1 + excess) for excess in searched.tolist()]))
+    around = np.log(searched[[max(best - 1, 0), min(best + 1, len(searched) - 1)]]).tolist()
+    finite = _largest(releases, *around)
+    return inf if int(releases(inf)) >= int(releases(finite)) else finite  # order ∞ never fails
+
+
+def _largest(value: Callable[[float], float], low: float, high: float) -> float:
+    """The order with the largest value, between two logarithms of its excess over 1."""
+    best = minimize_scalar(lambda log_excess: -value(1 + exp(log_excess)), bounds=(low, high), method="bounded")
     return float(1 + exp(float(best.x)))
 
 

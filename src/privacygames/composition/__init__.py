@@ -18,9 +18,18 @@ from privacygames.composition.dominating_pairs import (
     randomised_response_pair,
 )
 from privacygames.composition.filters import DeclaredFilter, PrivacyFilter, PureFilter, RenyiFilter
-from privacygames.composition.renyi import best_order, exact_renyi_limit, renyi_divergence, renyi_limit
+from privacygames.composition.renyi import (
+    LARGEST_ORDER,
+    SMALLEST_ORDER,
+    best_order,
+    exact_renyi_limit,
+    renyi_divergence,
+    renyi_limit,
+)
 
 __all__ = [
+    "LARGEST_ORDER",
+    "SMALLEST_ORDER",
     "Bracket",
     "Composition",
     "DeclaredFilter",

@@ -19,7 +19,7 @@ from privacygames.certificates import BITS
 from privacygames.composition.error_curves import best_tests, concave_hull
 from privacygames.composition.exponential import exponential_below
 from privacygames.errors import Field, InvalidProblem
-from privacygames.mechanism import Mechanism, RegionMechanism, is_region_mechanism
+from privacygames.mechanism import Mechanism, PublicMechanism, RegionMechanism, is_region_mechanism
 from privacygames.problem import Measure, distance_matrix
 from privacygames.spaces import Label
 from privacygames.validation import is_number, require_instance
@@ -144,7 +144,10 @@ def loss_pair(mechanism: Mechanism, secret: Label, other: Label) -> DominatingPa
 
 
 def dominating_pair(
-    mechanism: Mechanism | RegionMechanism, within: float = inf, *, distance: Measure | None = None
+    mechanism: Mechanism | PublicMechanism | RegionMechanism,
+    within: float = inf,
+    *,
+    distance: Measure | None = None,
 ) -> DominatingPair:
     """The least pair that dominates a mechanism for every two secrets within a distance, both ways.
 
@@ -157,7 +160,7 @@ def dominating_pair(
     (True, True)
 
     Args:
-        mechanism: a mechanism for labels or for points.
+        mechanism: a mechanism for labels or for points, with its prior or without it.
         within: the largest distance of two secrets; by default any.
         distance: the distance it counts in, a name, matrix or function of two labels; by default the mechanism's
             distinguishability. Mechanisms for points have Euclidean distance.
@@ -171,7 +174,10 @@ def dominating_pair(
         if distance is not None:
             raise InvalidProblem("the distance of points is Euclidean: leave distance out")
         return _pair_of_points(mechanism, float(within))
-    finite = require_instance(mechanism, Mechanism, "mechanism")
+    if isinstance(mechanism, PublicMechanism):
+        finite: Mechanism | PublicMechanism = mechanism
+    else:
+        finite = require_instance(mechanism, Mechanism, "mechanism")
     distances = finite.distinguishability
     if distance is not None:
         distances = distance_matrix(distance, "distance", finite.secrets)

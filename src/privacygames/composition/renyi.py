@@ -18,6 +18,9 @@ from privacygames.validation import is_number
 UNIT = 2.0**-53
 """Unit roundoff of floating-point numbers."""
 
+SMALLEST_ORDER = 1 + 1e-6
+"""The smallest order: nearer to 1, the limit of a small δ loses all digits."""
+
 LARGEST_ORDER = 1e6
 """The largest finite order: its divergence is the pure ε to within the tightest δ that floats can ask for."""
 
@@ -127,6 +130,6 @@ def _largest(value: Callable[[float], float], low: float, high: float) -> float:
 
 def require_order(order: object) -> None:
     """Raise unless a number is an order of Rényi divergences: above 1, at most LARGEST_ORDER, or ∞."""
-    if not (is_number(order) and (1 + 1e-6 <= order <= LARGEST_ORDER or order == inf)):  # type: ignore[operator]
+    if not (is_number(order) and (SMALLEST_ORDER <= order <= LARGEST_ORDER or order == inf)):  # type: ignore[operator]
         allowed = f"it must be above 1 and at most {LARGEST_ORDER:g}, or infinite"
         raise InvalidProblem(Field("order"), f" is {repr(order)[:40]}; {allowed}")

@@ -1,8 +1,9 @@
-"""Budgets of ε, in all or per window of time, and what each mechanism is charged to them."""
+"""Budgets of ε or of (ε, δ), in all or per window of time, and what each mechanism is charged to them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
@@ -10,10 +11,12 @@ import numpy as np
 from privacygames.arrays import FloatArray, content_hash
 from privacygames.canonical import digest_of
 from privacygames.certificates import realised_epsilon
-from privacygames.errors import GuaranteeViolated, InvalidProblem
+from privacygames.composition import DominatingPair, dominating_pair, randomised_response_pair
+from privacygames.errors import Field, GuaranteeViolated, InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.points import PointSampleable
 from privacygames.problem import Bounds, Measure, Problem, Scale, distance_matrix, measure_scale
+from privacygames.releases.approximate import ApproximateGuarantee
 from privacygames.releases.decimal_epsilon import NOTHING, decimal_rounded_up, exact_amount, float_rounded_down, minus
 from privacygames.spaces import Region, Space, region_digest, space_digest
 from privacygames.validation import as_list, is_number
@@ -32,10 +35,17 @@ MAX_NAME_LENGTH = 100
 
 @dataclass(frozen=True, eq=False)
 class Budget:
-    """The largest ε that may be spent, in all or in every window of time.
+    """The largest ε that may be spent, in all or in every window of time; with ``delta``, of all releases together.
+
+    Without ``delta`` the epsilons of releases are added up, per unit of distance. With it, all releases together are
+    (ε, δ)-private between any two sequences of secrets that differ by at most ``within`` at every release, and in a
+    window only. That admits more releases: their Rényi divergences are added up (docs/how-to/budgets.md).
 
     Attributes:
-        epsilon: how much, per unit of the distinguishability.
+        epsilon: how much, per unit of the distinguishability; with ``delta``, of the whole distance.
+        delta: the probability that it may fail, such as 1e-6; None: it never does.
+        within: with ``delta``, the largest distance of two secrets at every release, in the distinguishability; None:
+            any two secrets.
         every: the length of a sliding window, in seconds (in steps, if times are counted in steps); None: all time.
         distinguishability: the distance that ε counts in: a name the space knows, a matrix or a function of two labels;
             by default the problem's. Every release is charged to every budget, in the budget's own distance.
@@ -47,15 +57,23 @@ class Budget:
     >>> releases = pg.Releases(problem, pg.Mobility.still(city), epsilon=0.5, budget=budgets)
     >>> [(balance.name, balance.left) for balance in releases.release("cell-1", at=1.7e9).balances]
     [('total', 19.5), ('every 24 h', 3.5)]
+    >>> day = pg.Budget(4.0, delta=1e-6, within=1.0, every=24 * 3600)
+    >>> noise = pg.baselines.exponential(problem, epsilon=0.2)
+    >>> releases = pg.Releases(problem, pg.Mobility.still(city), mechanism=noise, budget=day)
+    >>> releases.release("cell-1", at=1.7e9).balances[1].releases_left
+    55
     """
 
     epsilon: float
     every: float | None = None
     distinguishability: Measure | None = None
     name: str | None = None
+    delta: float | None = field(default=None, kw_only=True)
+    within: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         exact_amount(self.epsilon, "a budget's epsilon")
+        self._check_delta()
         if self.every is not None:
             if not (is_number(self.every) and 0 < self.every < np.inf):
                 allowed = "it must be a positive number of seconds, or None"
@@ -64,10 +82,28 @@ class Budget:
         if self.name is not None and not (isinstance(self.name, str) and 0 < len(self.name) <= MAX_NAME_LENGTH):
             raise InvalidProblem(f"a budget's name must be a text of 1 to {MAX_NAME_LENGTH} characters")
 
+    def _check_delta(self) -> None:
+        if self.delta is None:
+            if self.within is not None:
+                raise InvalidProblem(
+                    Field("within"), " is the distance that a budget with ", Field("delta"), " holds for: give both"
+                )
+            return
+        if not (is_number(self.delta) and 0 < self.delta < 1):
+            raise InvalidProblem(
+                Field("delta"), f" is {repr(self.delta)[:40]}; it must lie between 0 and 1, such as 1e-6"
+            )
+        object.__setattr__(self, "delta", float(self.delta))
+        if self.within is not None:
+            if not (is_number(self.within) and 0 <= self.within < np.inf):
+                allowed = "it must be a distance, 0 or more; leave it out for any two secrets"
+                raise InvalidProblem(Field("within"), f" is {repr(self.within)[:40]}; {allowed}")
+            object.__setattr__(self, "within", float(self.within))
+
 
 @dataclass(frozen=True, eq=False)
 class Account:
-    """A sum of ε in one distinguishability, with or without a limit.
+    """A sum of ε in one distinguishability, with or without a limit; or of Rényi divergences, with one.
 
     Attributes:
         name: unique in a ledger.
@@ -76,8 +112,10 @@ class Account:
         distinguishability_digest: the digest of the distinguishability and of its secrets.
         max_distance: the largest distinguishability between any two secrets.
         all_distances_one: whether any two secrets are 1 apart.
-        in_problem_distance: whether ε counts in the problem's distinguishability.
+        in_problem_distance: whether it adds up ε in the problem's distinguishability.
         scale: the name and unit of the distinguishability.
+        approximate: what the limit of an account of Rényi divergences guarantees; None where ε is added up.
+        added_distance: how much further apart than two secrets those may be that outputs are drawn for.
     """
 
     name: str
@@ -88,10 +126,25 @@ class Account:
     all_distances_one: bool
     in_problem_distance: bool
     scale: Scale
+    approximate: ApproximateGuarantee | None = field(default=None, kw_only=True)
+    added_distance: float = field(default=0.0, kw_only=True)
 
-    def format_epsilon(self, epsilon: Decimal) -> str:
-        """ε with its unit, and the bound it implies between any two secrets."""
-        return self.scale.epsilon(str(epsilon), float(epsilon) * self.max_distance)
+    @property
+    def statement(self) -> str | None:
+        """What an account of Rényi divergences guarantees, whatever is released; None where ε is added up."""
+        if self.approximate is None:
+            return None
+        window = "" if self.every is None else f", and only within {duration_text(self.every)},"
+        return f"{self.approximate.describe(self.scale)}{window} for any correlation and any adversary"
+
+    def format_left(self, spent: "Spent") -> str:
+        """What is left of the limit, in words."""
+        if self.limit is None:
+            return "no limit"
+        left = minus(self.limit, spent.amount)
+        if self.approximate is not None:
+            return f"{share_text(left, self.limit)} left of {self.approximate.describe(self.scale)}"
+        return f"{left} of {self.scale.epsilon(str(self.limit), float(self.limit) * self.max_distance)} left"
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,40 +172,57 @@ Budgets = float | Budget | Sequence[Budget] | None
 AnyAccount = TypeVar("AnyAccount", bound=Account)
 
 
-def accounts_for(problem: Problem, budget: Budgets) -> tuple[FiniteAccount, ...]:
-    """The accounts of budgets; the first is for all time in the problem's own distinguishability, limited or not."""
-    return _with_total(
-        _account(problem, TOTAL, None, None), [_limited_account(problem, each) for each in _listed(budget)]
-    )
+def share_text(part: Decimal | float, whole: Decimal | float) -> str:
+    """What part of a whole something is, in percent, rounded down."""
+    return f"{max(int(1000 * float(part) / float(whole)), 0) / 10:g} %"
 
 
-def point_accounts(region: Region, budget: Budgets, place_side: float | None = None) -> tuple[Account, ...]:
+Planned = Mechanism | PointSampleable | Decimal | None
+"""What a ledger is planned for: a fixed mechanism, or designs for an ε; None where neither is known."""
+
+
+def accounts_for(problem: Problem, budget: Budgets, planned: Planned = None) -> tuple[FiniteAccount, ...]:
+    """The accounts of budgets; the first is for all time in the problem's own distinguishability, limited or not.
+
+    Args:
+        problem: secrets and distances.
+        budget: the budgets.
+        planned: what a new ledger's budgets with a delta are to buy as much of as possible.
+    """
+    own = _account(problem, TOTAL, None, None)
+    return _with_total(own, [_limited_account(problem, each, planned) for each in _listed(budget)])
+
+
+def point_accounts(
+    region: Region, budget: Budgets, place_side: float | None = None, planned: Planned = None
+) -> tuple[Account, ...]:
     """The accounts of budgets for secrets that are points; ε counts in the distance between two of them.
 
     Args:
         region: the region of the secrets.
         budget: the budgets.
         place_side: where points are moved to the centre of a cell first, the side of these cells: ε then counts in the
-            distance between centres, which is another distinguishability.
+            distance between centres, which is another distinguishability. Points within a distance have centres that
+            are up to a diagonal further apart, and budgets with a delta cover them.
+        planned: as in :func:`accounts_for`.
     """
     name = region.distance_names[0]
     digest = digest_of("account", region_digest(region), name, place_side)
     max_distance, scale = float(np.hypot.reduce(region.lengths)), Scale(name, region.unit)
-
-    def account(name: str, limit: Decimal | None, every: float | None) -> Account:
-        return Account(
-            name, limit, every, digest, max_distance, all_distances_one=False, in_problem_distance=True, scale=scale
-        )
-
+    added = 0.0 if place_side is None else float(np.sqrt(region.dimension)) * place_side
+    own = Account(
+        *(TOTAL, None, None, digest, max_distance),
+        all_distances_one=False,
+        in_problem_distance=True,
+        scale=scale,
+        added_distance=added,
+    )
     budgets = _listed(budget)
     if any(each.distinguishability is not None for each in budgets):
         raise InvalidProblem(
             "a budget of releases of points counts in the distance between points: leave its distinguishability out"
         )
-    limited = [
-        account(each.name or _default_name(each), exact_amount(each.epsilon, "epsilon"), each.every) for each in budgets
-    ]
-    return _with_total(account(TOTAL, None, None), limited)
+    return _with_total(own, [_limited(own, each, each.name or _default_name(each, scale), planned) for each in budgets])
 
 
 def _with_total(own: AnyAccount, limited: list[AnyAccount]) -> tuple[AnyAccount, ...]:
@@ -170,6 +240,18 @@ def _with_total(own: AnyAccount, limited: list[AnyAccount]) -> tuple[AnyAccount,
 def remaining(account: Account, spent: Spent) -> Decimal | None:
     """What an account has left; None without a limit."""
     return None if account.limit is None else minus(account.limit, spent.amount)
+
+
+def releases_left(left: Decimal | float | None, charge: Decimal) -> int | None:
+    """How many more releases of a charge there is room for; None without a limit, or where nothing was charged."""
+    if left is None or not charge:
+        return None
+    return max(int(Fraction(repr(left) if isinstance(left, float) else left) // Fraction(charge)), 0)
+
+
+def more_releases(count: int) -> str:
+    """How many more releases there is room for, in words."""
+    return f"about {count} more release{'' if count == 1 else 's'} of this mechanism"
 
 
 class MechanismCharges:
@@ -195,6 +277,8 @@ class MechanismCharges:
         weights = mechanism.weights
         if (weights == weights[0]).all():
             return NOTHING
+        if account.approximate is not None:
+            return account.approximate.charge(_finite_pair(mechanism, account, account.approximate.within))
         realised, certified = (
             _verified_epsilon(mechanism, account, self._problem),
             _certified_epsilon(mechanism, account),
@@ -204,13 +288,49 @@ class MechanismCharges:
         return epsilon if float(realised) >= ROUNDING * float(epsilon) else realised
 
 
-def point_charge(mechanism: PointSampleable, epsilon: Decimal | None) -> Decimal:
-    """The charge for one draw from a mechanism for points: the certified ε; nothing where outputs are constant.
+def point_charges(
+    mechanism: PointSampleable, epsilon: Decimal | None, accounts: tuple[Account, ...]
+) -> tuple[Decimal, ...]:
+    """The charge for one draw from a mechanism for points, in each account; nothing where outputs are constant.
 
     Args:
         mechanism: its ε is verified again, on its weights.
         epsilon: what it was designed for; None if that is not known.
+        accounts: the accounts.
     """
+    own = _point_epsilon(mechanism, epsilon)
+
+    def charge(account: Account) -> Decimal:
+        if account.approximate is None or own == NOTHING:
+            return own
+        return account.approximate.charge(_point_pair(mechanism, account, account.approximate.within))
+
+    return tuple(map(charge, accounts))
+
+
+def _point_pair(mechanism: PointSampleable, account: Account, within: float | None) -> DominatingPair:
+    return dominating_pair(mechanism, np.inf if within is None else within + account.added_distance)
+
+
+def _finite_pair(mechanism: Mechanism, account: FiniteAccount, within: float | None) -> DominatingPair:
+    return dominating_pair(mechanism, np.inf if within is None else within, distance=account.distinguishability)
+
+
+def _planned_pair(account: Account, within: float | None, planned: Planned) -> DominatingPair | None:
+    """The pair of the mechanism that a ledger is planned for; of designs for an ε, one that dominates them all."""
+    if isinstance(planned, Decimal):
+        distance = (
+            account.max_distance if within is None else min(within + account.added_distance, account.max_distance)
+        )
+        exponent = float(planned) * distance
+        return randomised_response_pair(exponent) if account.in_problem_distance and exponent < np.inf else None
+    if isinstance(planned, Mechanism) and isinstance(account, FiniteAccount):
+        return _finite_pair(planned, account, within)
+    return _point_pair(planned, account, within) if isinstance(planned, PointSampleable) else None
+
+
+def _point_epsilon(mechanism: PointSampleable, epsilon: Decimal | None) -> Decimal:
+    """The certified ε, or what it was designed for."""
     certified = mechanism.bounds.epsilon
     if (mechanism.weights == mechanism.weights[0]).all():
         return NOTHING
@@ -263,13 +383,27 @@ def _listed(budget: object) -> list[Budget]:
     return budgets
 
 
-def _limited_account(problem: Problem, budget: Budget) -> FiniteAccount:
-    distances, default = None, _default_name(budget)
+def _limited_account(problem: Problem, budget: Budget, planned: Planned) -> FiniteAccount:
+    distances = None
     if budget.distinguishability is not None:
         distances = distance_matrix(budget.distinguishability, "a budget's distinguishability", problem.space)
-    account = _account(problem, default, exact_amount(budget.epsilon, "epsilon"), budget.every, distances)
+    account = _account(problem, TOTAL, None, None, distances)
+    default = _default_name(budget, account.scale)
     in_other_distance = f"{default}, distinguishability {account.distinguishability_digest[:8]}"
-    return replace(account, name=budget.name or (default if account.in_problem_distance else in_other_distance))
+    return _limited(
+        account, budget, budget.name or (default if account.in_problem_distance else in_other_distance), planned
+    )
+
+
+def _limited(account: AnyAccount, budget: Budget, name: str, planned: Planned) -> AnyAccount:
+    """An account with the limit and window of a budget."""
+    epsilon = exact_amount(budget.epsilon, "epsilon")
+    limited = replace(account, name=name, limit=epsilon, every=budget.every)
+    if budget.delta is None:
+        return limited
+    pair = _planned_pair(account, budget.within, planned)
+    approximate = ApproximateGuarantee.planned(epsilon, budget.delta, budget.within, pair)
+    return replace(limited, limit=approximate.limit, approximate=approximate, in_problem_distance=False)
 
 
 def _account(
@@ -294,11 +428,16 @@ def _account(
     )
 
 
-def _default_name(budget: Budget) -> str:
-    return TOTAL if budget.every is None else f"every {_duration(budget.every)}"
+def _default_name(budget: Budget, scale: Scale) -> str:
+    window = TOTAL if budget.every is None else f"every {duration_text(budget.every)}"
+    if budget.delta is None:
+        return window
+    within = "" if budget.within is None else f" within {scale.amount(f'{budget.within:g}')}"
+    return f"{window}{within}, delta {budget.delta:g}"
 
 
-def _duration(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
+    """A length of time in the largest unit that it is a multiple of."""
     for unit, length in (("h", 3600.0), ("min", 60.0)):
         if seconds % length == 0:
             return f"{seconds / length:g} {unit}"

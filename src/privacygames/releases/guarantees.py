@@ -34,6 +34,8 @@ class Guarantees:
         errors_past: the same on each moment so far, given all outputs.
         added_distance: for points with memoised outputs: distances between points count up to this much more, since
             each point is moved to the centre of its cell; 0 otherwise.
+        with_delta: what each budget with a delta guarantees, whatever is released until it is spent; with memoised
+            outputs between traces with the same returns only.
 
     >>> city = pg.Grid(3, 1, 3.0, 1.0)
     >>> problem = pg.Problem(pg.Prior.uniform(city), cost="euclidean")
@@ -56,6 +58,7 @@ class Guarantees:
     error_now: float | None
     errors_past: tuple[float, ...] | None
     added_distance: float = 0.0
+    with_delta: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
@@ -73,6 +76,8 @@ class Guarantees:
         if self.added_distance:
             added = self.scale.amount(f"{self.added_distance:.4g}")
             lines.append(f"between points: each distance counts up to {added} more, for points are moved to centres")
+        returns = "" if self.charging == "releases" else ", with the same returns"
+        lines += [f"whole trace{returns}: {each}" for each in self.with_delta]
         if self.moment_exponent is not None:
             lines.append(f"one moment, any correlation: odds shift by exp({self.moment_exponent:.4g}) at most")
         if self.moment_epsilon_under_chain is not None:

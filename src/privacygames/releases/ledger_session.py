@@ -12,9 +12,10 @@ import numpy as np
 from privacygames.beliefs import Timestamp
 from privacygames.errors import BudgetExceeded, InvalidProblem
 from privacygames.releases.budgets import Account, Spent, remaining
-from privacygames.releases.decimal_epsilon import NOTHING, minus
+from privacygames.releases.decimal_epsilon import NOTHING, minus, read_amount
 from privacygames.releases.guarantees import EarlierReleases
 from privacygames.releases.ledger import (
+    AccountTerms,
     Ledger,
     LedgerHead,
     LedgerScope,
@@ -57,7 +58,7 @@ class LedgerSession(ABC, Generic[Secret, Output, AnyPreview]):
         self._scope = scope
         self._scope_event = self.ledger.set_scope(scope, when_changed, format_1)
         pairs = zip(self.accounts, self.ledger.balances().scope_period.terms, strict=True)
-        self.accounts = tuple(replace(each, name=held.name) for each, held in pairs)  # as an older version named them
+        self.accounts = tuple(_as_held(each, held) for each, held in pairs)
 
     def preview(self, at: Timestamp | None = None) -> AnyPreview:
         """The mechanism and the charges of the next release; nothing is drawn or charged, and no secret is needed."""
@@ -146,7 +147,7 @@ class LedgerSession(ABC, Generic[Secret, Output, AnyPreview]):
 
     def _spent_message(self, preview: AnyPreview) -> str:
         left = [
-            f"{account.name}: {remaining(account, each)} of {account.format_epsilon(account.limit)} left"
+            f"{account.name}: {account.format_left(each)}"
             for account, each in zip(self.accounts, preview.spent, strict=True)
             if account.limit is not None
         ]
@@ -161,6 +162,9 @@ class LedgerSession(ABC, Generic[Secret, Output, AnyPreview]):
                 "create a new session with the current settings"
             )
         return head
+
+    def _statements_with_delta(self) -> tuple[str, ...]:
+        return tuple(each.statement for each in self.accounts if each.statement is not None)
 
     def _earlier_releases(self) -> EarlierReleases:
         balances = self.ledger.balances()
@@ -193,3 +197,9 @@ class LedgerSession(ABC, Generic[Secret, Output, AnyPreview]):
         if self._generator is not None:
             remarks.append("drawn with a generator passed by the caller: reproducible, so not private")
         return remarks
+
+
+def _as_held(account: Account, held: AccountTerms) -> Account:
+    """An account as the ledger has it: named as by an older version, and with the order that the ledger chose."""
+    limit = None if held.limit is None else read_amount(held.limit)
+    return replace(account, name=held.name, limit=limit, approximate=held.approximate)

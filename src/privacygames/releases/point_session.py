@@ -13,7 +13,7 @@ from privacygames.arrays import FloatArray, as_floats
 from privacygames.beliefs import Timestamp
 from privacygames.errors import Field, InvalidProblem
 from privacygames.points import PointProblem, PointSampleable, design
-from privacygames.releases.budgets import Budgets, point_accounts, point_charge
+from privacygames.releases.budgets import Budgets, point_accounts, point_charges
 from privacygames.releases.decimal_epsilon import float_rounded_down
 from privacygames.releases.guarantees import Guarantees, trace_guarantees
 from privacygames.releases.ledger import NO_BELIEF, Ledger, LedgerHead, ReleaseEntry, WhenChanged, point_scope
@@ -97,13 +97,14 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
             raise InvalidProblem("the mechanism guarantees no epsilon, and a ledger of points charges nothing else")
         self.source, self.when_spent, self._generator = source, when_spent, generator
         self.policy = _checked_policy(checked_policy(epsilon, policy, fixed_mechanism=fixed), self.region)
-        self.accounts = point_accounts(self.region, budget, self._place)
+        planned = source if isinstance(source, PointSampleable) else self.policy.epsilon
+        self.accounts = point_accounts(self.region, budget, self._place, planned)
         windows = any(account.every is not None for account in self.accounts)
         self._clock = ReleaseClock(windows=windows, clock_tolerance=clock_tolerance)
         self._outputs = _outputs(source)
         self._time_limit, self._tolerance = time_limit, tolerance
         self._designs: OrderedDict[Decimal, PointSampleable] = OrderedDict()
-        self._charges: dict[tuple[str, Decimal | None], Decimal] = {}
+        self._charges: dict[tuple[str, Decimal | None], tuple[Decimal, ...]] = {}
         scope = point_scope(self.region, source.observables, self.policy.charging, self.accounts)
         self._open(ledger, scope, when_changed)
 
@@ -136,7 +137,7 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
         spent = self.ledger.spent((first,), head.time)[0].amount
         statement = trace_guarantees(first.scale, first.max_distance, spent, self._earlier_releases(), still=False)
         added = 0.0 if self._place is None else float(np.sqrt(self.region.dimension) * self._place)
-        return replace(statement, added_distance=added)
+        return replace(statement, added_distance=added, with_delta=self._statements_with_delta())
 
     @property
     def _place(self) -> float | None:
@@ -149,7 +150,7 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
         else:
             epsilon = self.policy.epsilon
         mechanism = None if epsilon == 0 else self._mechanism(epsilon)
-        charges = self._no_charges if mechanism is None else (self._charge(mechanism, epsilon),) * len(self.accounts)
+        charges = self._no_charges if mechanism is None else self._charges_of(mechanism, epsilon)
         function = None if mechanism is None else self._function(mechanism)
         if function is None and not self._affordable(charges, spent):
             mechanism, charges = None, self._no_charges
@@ -222,10 +223,10 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
         self._designs.move_to_end(epsilon)
         return self._designs[epsilon]
 
-    def _charge(self, mechanism: PointSampleable, epsilon: Decimal | None) -> Decimal:
+    def _charges_of(self, mechanism: PointSampleable, epsilon: Decimal | None) -> tuple[Decimal, ...]:
         key = mechanism.digest, epsilon
         if key not in self._charges:
-            self._charges[key] = point_charge(mechanism, epsilon)
+            self._charges[key] = point_charges(mechanism, epsilon, self.accounts)
         return self._charges[key]
 
     def __repr__(self) -> str:

@@ -210,7 +210,9 @@ class EvenSpread(BudgetPolicy):
                 expected = self.releases - charged.releases
                 shares.append(ROUND_DOWN.divide(left, Decimal(expected)) if expected > 0 else NOTHING)
         if not shares:
-            raise InvalidProblem("an even spread needs a budget in the problem's distinguishability to spread")
+            raise InvalidProblem(
+                "an even spread needs a budget of epsilon in the problem's distinguishability to spread"
+            )
         return max(min(shares), NOTHING)
 
 

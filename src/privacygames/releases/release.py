@@ -12,7 +12,7 @@ from privacygames.beliefs import Prior
 from privacygames.errors import InvalidFile
 from privacygames.points import PointSampleable
 from privacygames.problem import DistortionGuarantee, Problem, format_epsilon
-from privacygames.releases.budgets import Spent
+from privacygames.releases.budgets import Spent, more_releases, releases_left, share_text
 from privacygames.releases.ledger import LedgerBalances, ReleaseRecord, max_log_ratio
 from privacygames.releases.policies import Choice
 from privacygames.releases.timeline import ReleaseTime
@@ -115,8 +115,13 @@ class Balance:
         name: of the budget.
         charged: the charge of the release.
         left: what is left, in all or in the window that ends now; None: no limit.
-        counted: what ε is counted for: ``"per km"``.
+        counted: what ε is counted for: ``"per km"``; of a budget with a delta, which divergence is charged.
         left_any_pair: the bound between any two secrets that ``left`` implies; None: no limit, or unknown.
+        limit: the largest charge, in all or in a window; None: no limit.
+        guarantee: what the limit guarantees, in words.
+        with_delta: whether it is a budget with a delta: what is left is then no ε, but a part of the limit.
+        releases_left: about how many more releases that cost as much it has room for; None: no limit, or this one was
+            free.
     """
 
     name: str
@@ -124,6 +129,19 @@ class Balance:
     left: float | None
     counted: str
     left_any_pair: float | None
+    limit: float | None
+    guarantee: str
+    with_delta: bool
+    releases_left: int | None
+
+    def left_text(self) -> str:
+        """What is left, in words."""
+        if self.with_delta and self.left is not None and self.limit:
+            text = f"{share_text(self.left, self.limit)} of {self.guarantee}"
+        else:
+            left = "no limit" if self.left is None else f"{self.left:g}"
+            text = format_epsilon(left, self.counted, self.left_any_pair)
+        return text if self.releases_left is None else f"{text}; {more_releases(self.releases_left)}"
 
 
 @dataclass(frozen=True)
@@ -214,8 +232,7 @@ class Release(Generic[Output]):
         rows.append(("epsilon charged", format_epsilon(f"{self.epsilon:g}", self.counted, self.any_pair)))
         rows.append(("epsilon spent", format_epsilon(f"{self.spent:g}", self.counted, self.spent_any_pair)))
         for balance in self.balances:
-            left = "no limit" if balance.left is None else f"{balance.left:g}"
-            rows.append((f"left: {balance.name}", format_epsilon(left, balance.counted, balance.left_any_pair)))
+            rows.append((f"left: {balance.name}", balance.left_text()))
         if self.entropy is not None:
             rows.append(("entropy of the belief", f"{self.entropy:.3f} bits"))
         if self.expected_error is not None and self.realised_error is not None:
@@ -271,12 +288,16 @@ def _from_record(
         balances=tuple(
             Balance(
                 name=each.name,
-                charged=charge,
+                charged=float(charge),
                 left=most,
-                counted=each.scale.per(),
-                left_any_pair=None if most is None else max_log_ratio(most, each.max_distance),
+                counted=each.counted,
+                left_any_pair=None if most is None else max_log_ratio(most, each.distance),
+                limit=None if each.limit is None else float(each.limit),
+                guarantee=each.limit_text,
+                with_delta=each.approximate is not None,
+                releases_left=releases_left(most, charge),
             )
-            for each, charge, most in zip(accounts, charges, left, strict=True)
+            for each, charge, most in zip(accounts, record.charges, left, strict=True)
         ),
         source=cast("Source", report["source"]),
         entropy=cast("float | None", report["entropy"]),

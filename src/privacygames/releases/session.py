@@ -13,7 +13,7 @@ from privacygames.beliefs import Mobility, Prior, Timestamp, entropy
 from privacygames.errors import Field, InvalidFile, InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit
 from privacygames.problem import DistortionGuarantee, Problem, max_distortion
-from privacygames.releases.budgets import Budgets, MechanismCharges, accounts_for
+from privacygames.releases.budgets import Budgets, FiniteAccount, MechanismCharges, accounts_for
 from privacygames.releases.decimal_epsilon import total
 from privacygames.releases.design_cache import PRESENT_SECRET, DesignCache, DesignSettings, WhenImpossible, best_error
 from privacygames.releases.guarantees import Guarantees, guarantees_after
@@ -133,9 +133,8 @@ class Releases(LedgerSession[int, Label, Preview]):
         self._fixed_mechanism, self._generator = mechanism, generator
         options = SolveOptions(tolerance=tolerance, time_limit=time_limit)
         self._designs = DesignCache(DesignSettings(when_impossible, float(reuse), solver, options))
-        accounts = accounts_for(problem, budget)
+        accounts = accounts_for(problem, budget, self.policy.epsilon if mechanism is None else mechanism)
         self.accounts = accounts
-        self._charges = MechanismCharges(problem, accounts)
         windows = any(account.every is not None for account in accounts)
         self._outputs = problem.observables.labels
         self._clock = self._timeline = Timeline(
@@ -147,6 +146,8 @@ class Releases(LedgerSession[int, Label, Preview]):
             raise InvalidProblem("memoised outputs about a secret that changes: adversaries' errors are not known")
         arguments = problem, mobility, self.policy.charging, accounts
         self._open(ledger, ledger_scope(*arguments), when_changed, format_1_scope(*arguments))
+        opened = tuple(each for each in self.accounts if isinstance(each, FiniteAccount))  # with the ledger's orders
+        self._charges = MechanismCharges(problem, opened)
 
     @property
     def belief(self) -> Prior:
@@ -188,7 +189,9 @@ class Releases(LedgerSession[int, Label, Preview]):
         head = self._head()
         observations = self.observations() if head.releases_in_scope and self._belief_is_known else None
         spent = self.ledger.spent(self.accounts[:1], head.time)[0]
-        return guarantees_after(self.problem, self.mobility, observations, spent.amount, self._earlier_releases())
+        earlier = self._earlier_releases()
+        statement = guarantees_after(self.problem, self.mobility, observations, spent.amount, earlier)
+        return replace(statement, with_delta=self._statements_with_delta())
 
     def _preview(self, head: LedgerHead, when: ReleaseTime) -> Preview:
         """Compute the belief and the balances, choose from public information, and check every budget."""

@@ -8,13 +8,14 @@
 - ``old_versions.py``: ledgers of earlier versions, verified and rewritten when they are opened.
 """
 
-from privacygames.releases.ledger.balances import LedgerBalances, VerifiedLedger, max_log_ratio
+from privacygames.releases.ledger.balances import AccountTerms, LedgerBalances, VerifiedLedger, max_log_ratio
 from privacygames.releases.ledger.events import NO_BELIEF, LedgerHead, ReleaseEntry, ReleaseRecord
 from privacygames.releases.ledger.ledger import Ledger
 from privacygames.releases.ledger.scope import LedgerScope, WhenChanged, format_1_scope, ledger_scope, point_scope
 
 __all__ = [
     "NO_BELIEF",
+    "AccountTerms",
     "Ledger",
     "LedgerBalances",
     "LedgerHead",

@@ -4,14 +4,15 @@ import json
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import inf, isfinite, nextafter
 from typing import Any
 
 from privacygames.errors import GuaranteeViolated, InvalidFile, PrivacyGamesError
-from privacygames.problem import Scale
+from privacygames.problem import Scale, format_epsilon
+from privacygames.releases.approximate import ApproximateGuarantee
 from privacygames.releases.budgets import Spent
 from privacygames.releases.decimal_epsilon import NOTHING, minus, read_amount, total
 from privacygames.releases.ledger.events import Event, initial_chain_hash, next_chain_hash
@@ -36,6 +37,7 @@ class AccountTerms:
         all_distances_one: whether any two secrets are 1 apart, so that ε has the same unit whatever the secrets are.
         measure: the name of the distance that ε counts in; empty if it has none, or an older ledger did not say.
         unit: the unit of that distance, such as km; empty likewise.
+        approximate: what the limit of an account of Rényi divergences guarantees; None where ε is added up.
     """
 
     name: str
@@ -46,29 +48,66 @@ class AccountTerms:
     all_distances_one: bool
     measure: str = ""
     unit: str = ""
+    approximate: ApproximateGuarantee | None = None
 
     @property
     def scale(self) -> Scale:
         """The scale of the distinguishability."""
         return Scale(self.measure, self.unit)
 
-    def format_epsilon(self, epsilon: Decimal | float | str) -> str:
-        """ε with its unit, and the bound it implies between any two secrets."""
-        return self.scale.epsilon(str(epsilon), max_log_ratio(epsilon, self.max_distance))
+    @property
+    def counted(self) -> str:
+        """What charges count: ``"per km"`` for ε; or a divergence, and what its limit guarantees."""
+        if self.approximate is None:
+            return self.scale.per()
+        order = self.approximate.order
+        divergence = "of pure ε" if order == inf else f"of the Rényi divergence of order {order:.4g}"
+        return f"{divergence}, for {self.approximate.describe(self.scale)}"
 
     @property
-    def fixed(self) -> tuple[str, str | None, float | None]:
-        """The terms that no change of the ledger's scope may alter: name, limit and window."""
-        return self.name, self.limit, self.every
+    def distance(self) -> float | None:
+        """The largest distance, if ε times it bounds what lies between two secrets."""
+        return None if self.approximate is not None else self.max_distance
+
+    def format_amount(self, amount: Decimal | float | str) -> str:
+        """A charge or a limit with its unit, and the bound that it implies between any two secrets."""
+        return format_epsilon(str(amount), self.counted, max_log_ratio(amount, self.distance))
+
+    @property
+    def limit_text(self) -> str:
+        """The limit in words."""
+        if self.approximate is not None:
+            return self.approximate.describe(self.scale)
+        return "no limit" if self.limit is None else self.format_amount(self.limit)
+
+    @property
+    def fixed(self) -> tuple[object, ...]:
+        """The terms that no change of the ledger's scope may alter: name, limit, window, and what is guaranteed."""
+        return self.name, self.limit, self.every, self.approximate
+
+    @property
+    def stated(self) -> tuple[object, ...]:
+        """The same as a budget states them: the ledger has chosen an order, and the limit follows from it."""
+        if self.approximate is None:
+            return self.fixed
+        return self.name, self.approximate.stated, self.every
 
     def to_dict(self) -> dict[str, object]:
         """Plain values under the keys of the file format, for JSON."""
-        return {STORED_KEYS.get(name, name): value for name, value in asdict(self).items()}
+        values = {STORED_KEYS.get(name, name): getattr(self, name) for name in self.__dataclass_fields__}
+        guarantee = values.pop("approximate")
+        return values if guarantee is None else values | {"approximate": guarantee.to_dict()}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "AccountTerms":
-        """The terms that an event stores; a TypeError or KeyError if they are not what :meth:`to_dict` returns."""
-        return cls(**{ATTRIBUTES[key]: value for key, value in stored.items()})
+        """The terms that an event stores; an error of Python's own if they are not what :meth:`to_dict` returns."""
+        values = {ATTRIBUTES[key]: value for key, value in stored.items()}
+        if "approximate" not in values:
+            return cls(**values)
+        guarantee = ApproximateGuarantee.from_dict(values.pop("approximate"))
+        if values["limit"] != str(guarantee.limit):  # computed equally on all machines
+            raise ValueError
+        return cls(**values, approximate=guarantee)
 
 
 STORED_KEYS = {"distinguishability_digest": "subject", "max_distance": "largest", "all_distances_one": "any_two"}
@@ -226,23 +265,23 @@ class LedgerBalances:
     def max_distance_before(self, account: str) -> float:
         """The largest distinguishability that an account was charged in before the present scope."""
         earlier = [terms for period in self.scope_periods[:-1] for terms in period.terms]
-        before = [terms.max_distance for terms in earlier if terms.name == account]
+        before = [terms.distance for terms in earlier if terms.name == account]
         return max((inf if distance is None else distance for distance in before), default=0.0)
 
     def max_distance(self, account: str, scope_event: int | None = None) -> float | None:
         """The largest distance that an account was charged in, up to a change of scope; None: unknown or infinite."""
         so_far = [each for each in self.scope_periods if scope_event is None or each.scope_event <= scope_event]
-        known = [terms.max_distance for each in so_far for terms in each.terms if terms.name == account]
+        known = [terms.distance for each in so_far for terms in each.terms if terms.name == account]
         return None if None in known else max((each for each in known if each is not None), default=None)
 
     def terms_at(self, scope_event: int) -> tuple[AccountTerms, ...]:
         """The accounts that releases were charged to from a change of scope on."""
         return next(each.terms for each in self.scope_periods if each.scope_event == scope_event)
 
-    def format_epsilon(self, account: str, epsilon: Decimal | float | str) -> str:
-        """ε of an account with its unit, over all scopes the ledger had."""
+    def format_amount(self, account: str, amount: Decimal | float | str) -> str:
+        """A charge of an account with its unit, over all scopes the ledger had."""
         terms = next(each for each in self.scope_period.terms if each.name == account)
-        return terms.scale.epsilon(str(epsilon), self.max_log_ratio(account, epsilon))
+        return format_epsilon(str(amount), terms.counted, self.max_log_ratio(account, amount))
 
     def max_log_ratio(
         self, account: str, epsilon: Decimal | float | str, scope_event: int | None = None
@@ -283,7 +322,7 @@ class LedgerBalances:
             spent={name: str(account.charged) for name, account in accounts.items()},
             fullest={name: str(account.fullest) for name, account in accounts.items()},
             limits={name: None if each.limit is None else str(each.limit) for name, each in accounts.items()},
-            counted={each.name: each.scale.per() for each in self.scope_period.terms},
+            counted={each.name: each.counted for each in self.scope_period.terms},
             farthest={each.name: self.max_distance(each.name) for each in self.scope_period.terms},
             events=self.events,
             head=self.chain_hash,
@@ -342,12 +381,12 @@ class LedgerBalances:
         if read_amount(stated) != account.charged:
             raise GuaranteeViolated(
                 f"{self.name}: event {event.number}: the account {name!r} states {stated}, but its charges add up to "
-                f"{self.format_epsilon(name, account.charged)}"
+                f"{self.format_amount(name, account.charged)}"
             )
         held = account.spent(at).amount
         if account.limit is not None and amount > 0 and held > account.limit:
             raise GuaranteeViolated(
-                f"{self.name}: event {event.number}: the account {name!r} holds {self.format_epsilon(name, held)}, "
+                f"{self.name}: event {event.number}: the account {name!r} holds {self.format_amount(name, held)}, "
                 f"above its {account.limit}"
             )
 

@@ -15,8 +15,9 @@ import numpy as np
 from privacygames.arrays import FloatArray
 from privacygames.beliefs import Timestamp, to_seconds
 from privacygames.errors import InvalidFile, InvalidProblem, PrivacyGamesError, UnreadableFile
-from privacygames.releases.budgets import Account, Spent
-from privacygames.releases.ledger.balances import LedgerBalances, VerifiedLedger
+from privacygames.releases.budgets import Account, Spent, releases_left
+from privacygames.releases.decimal_epsilon import minus, read_amount
+from privacygames.releases.ledger.balances import AccountTerms, LedgerBalances, VerifiedLedger
 from privacygames.releases.ledger.events import (
     NO_BELIEF,
     Event,
@@ -179,20 +180,14 @@ class Ledger(LedgerFile):
         return records
 
     def accounts(self) -> list[dict[str, object]]:
-        """All accounts: name, limit, window, total charge, and what ε is counted for."""
+        """All accounts: name, limit, window, total charge, what is counted, and what is left by now."""
         with self._reading() as connection:
             state = self._synchronise(connection)
-            terms = {each.name: each for each in state.scope_period.terms}
+            now = max(state.time, time()) if state.clocked else state.time
+            charges = {} if state.last is None else {name: amount for name, amount, _ in state.last.charges}
             return [
-                {
-                    "name": name,
-                    "limit": each.limit and str(each.limit),
-                    "every": each.every,
-                    "spent": str(each.charged),
-                    "counted": terms[name].scale.per(),
-                    "any_pair": state.max_log_ratio(name, each.charged),
-                }
-                for name, each in state.accounts.items()
+                _account_row(state, terms, now, read_amount(charges.get(terms.name, "0")))
+                for terms in state.scope_period.terms
             ]
 
     def likelihoods(self) -> tuple[list[float], list[bool], list[FloatArray | None]]:
@@ -336,6 +331,31 @@ def _release_event(state: LedgerBalances, entry: ReleaseEntry) -> Event:
         belief=sha256(_bytes(entry.log_belief)).hexdigest(),
         charges=charges,
     )
+
+
+def _account_row(state: LedgerBalances, terms: AccountTerms, now: float, last: Decimal) -> dict[str, object]:
+    """An account in plain values.
+
+    Args:
+        state: the balances.
+        terms: of the account.
+        now: the time that windows end at.
+        last: the charge of the last release.
+    """
+    account, guarantee = state.accounts[terms.name], terms.approximate
+    left = None if account.limit is None else minus(account.limit, account.spent(now).amount)
+    return {
+        "name": terms.name,
+        "limit": account.limit and str(account.limit),
+        "limit_in_words": terms.limit_text,
+        "every": account.every,
+        "spent": str(account.charged),
+        "counted": terms.counted,
+        "any_pair": state.max_log_ratio(terms.name, account.charged),
+        "approximate": None if guarantee is None else guarantee.to_dict(),
+        "left": None if left is None else str(left),
+        "releases_left": releases_left(left, last),
+    }
 
 
 def _json(report: Mapping[str, object]) -> str:

@@ -119,6 +119,7 @@ def account_terms(accounts: tuple[Account, ...]) -> tuple[AccountTerms, ...]:
                 all_distances_one=account.all_distances_one,
                 measure=account.scale.name,
                 unit=account.scale.unit,
+                approximate=account.approximate,
             )
         )
     return tuple(terms)
@@ -168,7 +169,8 @@ def changed_terms(
         )
     for before, after in other_units:
         _require_same_unit(before, after, when_changed, name)
-    return tuple(replace(new, name=held.name) for new, held in zip(wanted.terms, period.terms, strict=True))
+    pairs = zip(wanted.terms, period.terms, strict=True)
+    return tuple(replace(new, name=held.name, limit=held.limit, approximate=held.approximate) for new, held in pairs)
 
 
 def _require_same_unit(before: AccountTerms, after: AccountTerms, when_changed: WhenChanged, name: str) -> None:
@@ -187,14 +189,16 @@ def _require_same_unit(before: AccountTerms, after: AccountTerms, when_changed: 
 
 
 def _require_same_budgets(held: tuple[AccountTerms, ...], wanted: tuple[AccountTerms, ...], name: str) -> None:
-    if [each.fixed for each in held] == [each.fixed for each in wanted]:
+    if [each.stated for each in held] == [each.stated for each in wanted]:
         return
-    limits = "; ".join(
-        f"{each.name}: {'no limit' if each.limit is None else each.format_epsilon(each.limit)}" for each in held
+    limits = "; ".join(f"{each.name}: {each.limit_text}" for each in held)
+    kinds = [[each.approximate is None for each in terms] for terms in (held, wanted)]
+    other_kind = (
+        "" if kinds[0] == kinds[1] else "; the epsilons that one adds up and the divergences of another do not add up"
     )
     raise InvalidProblem(
         f"{name} was created with different budgets: {limits}; pass the same budgets under the same names (name= of a "
-        "Budget), since budgets may not change"
+        f"Budget), since budgets may not change{other_kind}"
     )
 
 

@@ -144,12 +144,12 @@ for command in COMMANDS:
     app.command(epilog=EPILOG, context_settings=settings, cls=PlainCommand)(with_exit_status(command))
 
 ledgers = typer.Typer(
-    help="What was released and charged: show it, or verify its sums.",
+    help="What was released and charged: show it, verify its sums, or plan what a budget buys.",
     epilog=EPILOG,
     no_args_is_help=True,
     cls=PlainGroup,
 )
-for ledger_command in (ledger.show, ledger.verify, ledger.correct_clock):
+for ledger_command in (ledger.show, ledger.verify, ledger.plan, ledger.correct_clock):
     ledgers.command(epilog=EPILOG, cls=PlainCommand)(with_exit_status(ledger_command))
 app.add_typer(ledgers, name="ledger")
 

@@ -1,19 +1,25 @@
-"""``privacygames ledger``: show what was released and charged, and verify that the sums are right."""
+"""``privacygames ledger``: show what was released and charged, verify the sums, and plan what a budget buys."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from privacygames.cli.budget_text import parse_budget
 from privacygames.cli.output import Json, print_json, print_rows
+from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
-    from privacygames.releases import LedgerBalances, ReleaseRecord
+    from privacygames.releases import LedgerBalances, ReleaseRecord, VerifiedLedger
     from privacygames.tables import LedgerState, ReleaseLedger
 
 LAST = 20
 """Number of releases shown, by default."""
+
+NOT_COVERED = "not covered"
+"""What a budget with a delta says of any two secrets, however far apart."""
 
 OLDER_COPY = "To detect an older copy"
 
@@ -39,8 +45,8 @@ def show(
         return
     print_rows(
         f"{file.name}: releases made: {len(records)}",
-        [tuple(_text(each[name]) for name in ("name", "counted", "spent", "any_pair", "limit")) for each in accounts],
-        ("budget", "epsilon is counted", "spent in all", ANY_PAIR, "limit"),
+        [_account_row(each) for each in accounts],
+        ("budget", "epsilon is counted", "spent in all", ANY_PAIR, "limit", "left"),
     )
     rows = [_row(each, state) for each in shown]
     if rows:
@@ -81,14 +87,41 @@ def verify(
     if as_json:
         print_json(balances.to_dict())
         return
-    rows = [
-        tuple(map(_text, (name, balances.counted[name], spent, balances.any_pair(name), balances.fullest[name], limit)))
-        for (name, spent), limit in zip(balances.spent.items(), balances.limits.values(), strict=True)
-    ]
+    rows = [_verified_row(balances, name) for name in balances.spent]
     title = f"{file.name}: every balance adds up, none above its limit; releases made: {balances.releases}"
     headings = ("budget", "epsilon is counted", "spent in all", ANY_PAIR, "fullest window", "limit")
     print_rows(title, rows, headings)
     print_rows(OLDER_COPY, [("head", balances.head)])
+
+
+def plan(
+    file: Annotated[Path, typer.Argument(help="A mechanism file, of cells, labels or points.")],
+    budget: Annotated[str, typer.Option(help="The budget: 4,delta=1e-6,within=1, also per window.")],
+    as_json: Json = False,
+) -> None:
+    """Say how many releases of a mechanism a budget with a delta buys, and how many by adding up epsilon.
+
+    The budget is written as for `privacygames release`: epsilon, delta, and the distance within which the secrets of
+    two sequences differ at every release (without it: any). The ledger's number holds whatever later choices of
+    mechanisms depend on. Nothing is released or charged.
+    """
+    from privacygames.composition import releases_within
+    from privacygames.mechanism_files import load_any
+
+    given = parse_budget(budget)
+    if given.delta is None:
+        raise InvalidProblem("--budget needs a delta here, such as 4,delta=1e-6,within=1: without one, epsilons add up")
+    counts = releases_within(load_any(file), given.epsilon, given.delta, given.within)
+    if as_json:
+        print_json(asdict(counts))
+        return
+    rows = [
+        ("adding up epsilon", str(counts.added)),
+        ("by a ledger with this budget", str(counts.ledger)),
+        ("if all releases are of this mechanism, composed exactly", str(counts.composed)),
+        ("epsilon of one release within the distance", f"{counts.largest_loss:.6g}"),
+    ]
+    print_rows(f"{file.name}: releases that --budget {budget} buys", rows)
 
 
 def correct_clock(
@@ -125,6 +158,31 @@ def _show_tables(file: Path, ledger: "ReleaseLedger", last: int, *, as_json: boo
     ]
     if rows:
         print_rows(f"The last {min(last, len(entries))}", rows, ("time", "columns", "mechanism", "epsilon", "account"))
+
+
+def _account_row(account: dict[str, object]) -> tuple[str, ...]:
+    """An account as a table shows it: of one with a delta, what is left is a part of its limit, and no epsilon."""
+    with_delta = None if account["approximate"] is None else str(account["limit_in_words"])
+    any_pair = NOT_COVERED if with_delta else account["any_pair"]
+    spent = f"{float(str(account['spent'])):.6g}" if with_delta else account["spent"]
+    limit = _limit_text(account["limit"], with_delta)
+    columns = (account["name"], account["counted"], spent, any_pair, limit, account["left_in_words"])
+    return tuple(map(_text, columns))
+
+
+def _verified_row(balances: "VerifiedLedger", name: str) -> tuple[str, ...]:
+    with_delta = balances.with_delta.get(name)
+    spent, fullest = balances.spent[name], balances.fullest[name]
+    if with_delta is not None:
+        spent, fullest = (f"{float(each):.6g}" for each in (spent, fullest))
+    any_pair = balances.any_pair(name) if with_delta is None else NOT_COVERED
+    limit = _limit_text(balances.limits[name], with_delta)
+    return tuple(map(_text, (name, balances.counted[name], spent, any_pair, fullest, limit)))
+
+
+def _limit_text(limit: object, with_delta: str | None) -> object:
+    """A limit; of an account with a delta, and what it guarantees."""
+    return limit if with_delta is None else f"{float(str(limit)):.6g}, which keeps {with_delta}"
 
 
 def _print_state(title: str, state: "LedgerState") -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privacygames.cli.budget_text import BUDGET_FORMS, parse_budget
 from privacygames.cli.output import Json, print_json, print_rows
 from privacygames.errors import InvalidProblem, UnreadableFile
 
@@ -18,12 +19,11 @@ if TYPE_CHECKING:
     from privacygames.mechanism import Mechanism
     from privacygames.points import PointMechanism, PointProblem, PublicPointMechanism
     from privacygames.problem import Problem
-    from privacygames.releases import Budget, Policy, Release
+    from privacygames.releases import Policy, Release
     from privacygames.spaces import Label, Space
 
     PointSource = PointMechanism | PublicPointMechanism | PointProblem
 
-UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 LONGEST_KEY_FILE = 4096
 
 
@@ -45,7 +45,7 @@ def release(
     ] = None,
     budget: Annotated[
         list[str] | None,
-        typer.Option(help="Largest total epsilon: 2, or 0.5/24h in every sliding 24 hours. Repeatable."),
+        typer.Option(help=BUDGET_FORMS + " Repeatable."),
     ] = None,
     when_spent: Annotated[
         str,
@@ -108,7 +108,7 @@ def release(
     The output is printed after it is charged. Without SECRET, the secret is the first line of standard input. Epsilon
     and distortion are the problem file's unless given here. Budgets must stay the same from release to release. Another
     problem or --trace is refused unless --when-changed says to record it; charges so far remain. Exit status
-    10: the budget is spent, nothing was released.
+    10: the budget is spent, nothing was released. `privacygames ledger plan` says how many releases a budget buys.
 
     Where secrets are points, there is no belief: --distortion, --test and --trace are for cells and labels.
     """
@@ -116,7 +116,7 @@ def release(
 
     source, bounds = _source(file)
     settings: dict[str, Any] = {
-        "budget": [_budget(text) for text in budget or []] or None,
+        "budget": [parse_budget(text) for text in budget or []] or None,
         "when_spent": when_spent,
         "when_changed": when_changed,
         "clock_tolerance": CLOCK_TOLERANCE if clock_tolerance is None else clock_tolerance,
@@ -268,23 +268,6 @@ def _policy(
     if test is not None and within is not None:
         return Predictive(epsilon, test=test, within=within)
     return Fixed(epsilon) if memoised is None else Memoised(_key(memoised), epsilon, place=place)
-
-
-def _budget(text: str) -> "Budget":
-    from privacygames.releases import Budget
-
-    amount, slash, window = text.partition("/")
-    try:
-        every = None
-        if slash:
-            every = float(window[:-1]) * UNITS[window[-1]] if window[-1:] in UNITS else float(window)
-        return Budget(float(amount), every=every)
-    except (ValueError, KeyError) as error:
-        if isinstance(error, InvalidProblem):
-            raise
-        raise InvalidProblem(
-            f"--budget takes an epsilon such as 2, or one per window such as 0.5/24h; got {text[:40]!r}"
-        ) from None
 
 
 def _time(text: str | None, mobility: "Mobility") -> "float | datetime | None":

@@ -5,7 +5,8 @@
 - ``grid_losses.py``: losses on multiples of a step, rounded to one side; ``tilted_sums.py``: their sums, by FFT;
 - ``compositions.py``: δ and ε of many releases, as proved upper and lower bounds;
 - ``renyi.py``: Rényi divergences, which add up even where mechanisms are chosen adaptively;
-- ``filters.py``: what may still be released within a budget, whatever choices depended on.
+- ``filters.py``: what may still be released within a budget, whatever choices depended on;
+- ``release_counts.py``: how many releases of a mechanism a budget buys.
 
 The theorems are in docs/theory/composition.md.
 """
@@ -18,6 +19,7 @@ from privacygames.composition.dominating_pairs import (
     randomised_response_pair,
 )
 from privacygames.composition.filters import DeclaredFilter, PrivacyFilter, PureFilter, RenyiFilter
+from privacygames.composition.release_counts import ReleaseCounts, releases_within
 from privacygames.composition.renyi import (
     LARGEST_ORDER,
     SMALLEST_ORDER,
@@ -36,12 +38,14 @@ __all__ = [
     "DominatingPair",
     "PrivacyFilter",
     "PureFilter",
+    "ReleaseCounts",
     "RenyiFilter",
     "best_order",
     "dominating_pair",
     "exact_renyi_limit",
     "loss_pair",
     "randomised_response_pair",
+    "releases_within",
     "renyi_divergence",
     "renyi_limit",
 ]

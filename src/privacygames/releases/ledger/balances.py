@@ -57,12 +57,11 @@ class AccountTerms:
 
     @property
     def counted(self) -> str:
-        """What charges count: ``"per km"`` for ε; or a divergence, and what its limit guarantees."""
+        """What charges count: ``"per km"`` for ε, or which divergence."""
         if self.approximate is None:
             return self.scale.per()
         order = self.approximate.order
-        divergence = "of pure ε" if order == inf else f"of the Rényi divergence of order {order:.4g}"
-        return f"{divergence}, for {self.approximate.describe(self.scale)}"
+        return "of the largest loss" if order == inf else f"of the Rényi divergence of order {order:.4g}"
 
     @property
     def distance(self) -> float | None:
@@ -143,6 +142,7 @@ class VerifiedLedger:
         limits: by account; None: no limit.
         counted: what ε is counted for, by account: ``"per km"``.
         farthest: the largest distinguishability between any two secrets, by account; None: unknown, or infinite.
+        with_delta: what the limit guarantees, for accounts of divergences.
         events: number of events: releases, changes of scope and corrections of the clock.
         head: the hash over all of them. Keep a copy elsewhere: ``verify(head=...)`` then detects a file that was
             replaced by an older copy of itself.
@@ -154,6 +154,7 @@ class VerifiedLedger:
     limits: dict[str, str | None]
     counted: dict[str, str]
     farthest: dict[str, float | None]
+    with_delta: dict[str, str]
     events: int
     head: str
 
@@ -324,6 +325,7 @@ class LedgerBalances:
             limits={name: None if each.limit is None else str(each.limit) for name, each in accounts.items()},
             counted={each.name: each.counted for each in self.scope_period.terms},
             farthest={each.name: self.max_distance(each.name) for each in self.scope_period.terms},
+            with_delta={each.name: each.limit_text for each in self.scope_period.terms if each.approximate is not None},
             events=self.events,
             head=self.chain_hash,
         )

@@ -15,7 +15,7 @@ import numpy as np
 from privacygames.arrays import FloatArray
 from privacygames.beliefs import Timestamp, to_seconds
 from privacygames.errors import InvalidFile, InvalidProblem, PrivacyGamesError, UnreadableFile
-from privacygames.releases.budgets import Account, Spent, releases_left
+from privacygames.releases.budgets import Account, Spent, more_releases, releases_left, share_text
 from privacygames.releases.decimal_epsilon import minus, read_amount
 from privacygames.releases.ledger.balances import AccountTerms, LedgerBalances, VerifiedLedger
 from privacygames.releases.ledger.events import (
@@ -344,6 +344,12 @@ def _account_row(state: LedgerBalances, terms: AccountTerms, now: float, last: D
     """
     account, guarantee = state.accounts[terms.name], terms.approximate
     left = None if account.limit is None else minus(account.limit, account.spent(now).amount)
+    count = releases_left(left, last)
+    if left is None or account.limit is None:
+        in_words = "no limit"
+    else:
+        in_words = str(left) if guarantee is None else share_text(left, account.limit)
+        in_words += "" if count is None else f"; {more_releases(count)}"
     return {
         "name": terms.name,
         "limit": account.limit and str(account.limit),
@@ -354,7 +360,8 @@ def _account_row(state: LedgerBalances, terms: AccountTerms, now: float, last: D
         "any_pair": state.max_log_ratio(terms.name, account.charged),
         "approximate": None if guarantee is None else guarantee.to_dict(),
         "left": None if left is None else str(left),
-        "releases_left": releases_left(left, last),
+        "left_in_words": in_words,
+        "releases_left": count,
     }
 
 

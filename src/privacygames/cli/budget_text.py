@@ -17,8 +17,14 @@ BUDGET_FORMS = (
 """The forms of a budget, for help."""
 
 
-def parse_budget(text: str) -> "Budget":
-    """A budget from its text."""
+def parse_budget(text: str, delta: float | None = None, within: float | None = None) -> "Budget":
+    """A budget from its text.
+
+    Args:
+        text: what the command line gives.
+        delta: the probability that it may fail, where the text says none.
+        within: the distance that it then holds for.
+    """
     from privacygames.releases import Budget
 
     limit, *settings = text.split(",")
@@ -30,7 +36,10 @@ def parse_budget(text: str) -> "Budget":
         every = None
         if slash:
             every = float(window[:-1]) * UNITS[window[-1]] if window[-1:] in UNITS else float(window)
-        return Budget(float(amount), every=every, delta=values.get("delta"), within=values.get("within"))
+        if values and delta is not None:
+            raise InvalidProblem("it says its own delta: leave --delta out")
+        stated = values if delta is None else {"delta": delta, "within": within}
+        return Budget(float(amount), every=every, delta=stated.get("delta"), within=stated.get("within"))
     except (ValueError, KeyError) as error:
         if isinstance(error, InvalidProblem):
             raise InvalidProblem(f"--budget {text[:40]}: {error}") from None

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 LAST = 20
 """Number of releases shown, by default."""
 
+TOGETHER = "for all together"
+"""What a budget with a delta counts ε for."""
+
 NOT_COVERED = "not covered"
 """What a budget with a delta says of any two secrets, however far apart."""
 
@@ -48,6 +51,7 @@ def show(
         [_account_row(each) for each in accounts],
         ("budget", "epsilon is counted", "spent in all", ANY_PAIR, "limit", "left"),
     )
+    _print_with_delta(state.verified().with_delta)
     rows = [_row(each, state) for each in shown]
     if rows:
         headings = ("number", "time", "output", "source", "epsilon", "spent", ANY_PAIR, "key")
@@ -91,26 +95,31 @@ def verify(
     title = f"{file.name}: every balance adds up, none above its limit; releases made: {balances.releases}"
     headings = ("budget", "epsilon is counted", "spent in all", ANY_PAIR, "fullest window", "limit")
     print_rows(title, rows, headings)
+    _print_with_delta(balances.with_delta)
     print_rows(OLDER_COPY, [("head", balances.head)])
 
 
 def plan(
     file: Annotated[Path, typer.Argument(help="A mechanism file, of cells, labels or points.")],
-    budget: Annotated[str, typer.Option(help="The budget: 4,delta=1e-6,within=1, also per window.")],
+    budget: Annotated[str, typer.Option(help="The epsilon of all releases together: 4, or 4,delta=1e-6,within=1.")],
+    delta: Annotated[float | None, typer.Option(help="The probability that the budget fails, such as 1e-6.")] = None,
+    within: Annotated[
+        float | None,
+        typer.Option(help="The largest distance of two secrets, at every release.", show_default="any two secrets"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Say how many releases of a mechanism a budget with a delta buys, and how many by adding up epsilon.
 
-    The budget is written as for `privacygames release`: epsilon, delta, and the distance within which the secrets of
-    two sequences differ at every release (without it: any). The ledger's number holds whatever later choices of
-    mechanisms depend on. Nothing is released or charged.
+    The budget is written as for `privacygames release`; a window such as 4/24h makes no difference here. The ledger's
+    number holds whatever later choices of mechanisms depend on. Nothing is released or charged.
     """
     from privacygames.composition import releases_within
     from privacygames.mechanism_files import load_any
 
-    given = parse_budget(budget)
+    given = parse_budget(budget, delta, within)
     if given.delta is None:
-        raise InvalidProblem("--budget needs a delta here, such as 4,delta=1e-6,within=1: without one, epsilons add up")
+        raise InvalidProblem("--delta is missing, such as 1e-6: without one, a budget is the sum of epsilons")
     counts = releases_within(load_any(file), given.epsilon, given.delta, given.within)
     if as_json:
         print_json(asdict(counts))
@@ -121,7 +130,7 @@ def plan(
         ("if all releases are of this mechanism, composed exactly", str(counts.composed)),
         ("epsilon of one release within the distance", f"{counts.largest_loss:.6g}"),
     ]
-    print_rows(f"{file.name}: releases that --budget {budget} buys", rows)
+    print_rows(f"{file.name}: number of releases that the budget buys", rows)
 
 
 def correct_clock(
@@ -161,28 +170,31 @@ def _show_tables(file: Path, ledger: "ReleaseLedger", last: int, *, as_json: boo
 
 
 def _account_row(account: dict[str, object]) -> tuple[str, ...]:
-    """An account as a table shows it: of one with a delta, what is left is a part of its limit, and no epsilon."""
-    with_delta = None if account["approximate"] is None else str(account["limit_in_words"])
-    any_pair = NOT_COVERED if with_delta else account["any_pair"]
-    spent = f"{float(str(account['spent'])):.6g}" if with_delta else account["spent"]
-    limit = _limit_text(account["limit"], with_delta)
-    columns = (account["name"], account["counted"], spent, any_pair, limit, account["left_in_words"])
-    return tuple(map(_text, columns))
+    """An account as a table shows it."""
+    spent, limit, any_pair = account["spent"], account["limit"], account["any_pair"]
+    columns: tuple[object, ...] = (account["counted"], spent, any_pair, limit)
+    if account["approximate"] is not None:
+        columns = (TOGETHER, _share(spent, limit), NOT_COVERED, account["approximate"]["epsilon"])  # type: ignore[index]
+    return tuple(map(_text, (account["name"], *columns, account["left_in_words"])))
 
 
 def _verified_row(balances: "VerifiedLedger", name: str) -> tuple[str, ...]:
-    with_delta = balances.with_delta.get(name)
-    spent, fullest = balances.spent[name], balances.fullest[name]
-    if with_delta is not None:
-        spent, fullest = (f"{float(each):.6g}" for each in (spent, fullest))
-    any_pair = balances.any_pair(name) if with_delta is None else NOT_COVERED
-    limit = _limit_text(balances.limits[name], with_delta)
-    return tuple(map(_text, (name, balances.counted[name], spent, any_pair, fullest, limit)))
+    spent, fullest, limit = balances.spent[name], balances.fullest[name], balances.limits[name]
+    columns: tuple[object, ...] = (balances.counted[name], spent, balances.any_pair(name), fullest, limit)
+    if name in balances.with_delta:
+        columns = (TOGETHER, _share(spent, limit), NOT_COVERED, _share(fullest, limit), "100 %")
+    return tuple(map(_text, (name, *columns)))
 
 
-def _limit_text(limit: object, with_delta: str | None) -> object:
-    """A limit; of an account with a delta, and what it guarantees."""
-    return limit if with_delta is None else f"{float(str(limit)):.6g}, which keeps {with_delta}"
+def _share(part: object, limit: object) -> str:
+    """A charge of an account with a delta: a part of its limit, since it is no epsilon."""
+    return f"{100 * float(str(part)) / float(str(limit)):.1f} %"
+
+
+def _print_with_delta(guarantees: dict[str, str]) -> None:
+    """What budgets with a delta guarantee."""
+    if guarantees:
+        print_rows("With a delta, for all releases together", list(guarantees.items()))
 
 
 def _print_state(title: str, state: "LedgerState") -> None:

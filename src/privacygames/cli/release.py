@@ -47,6 +47,10 @@ def release(
         list[str] | None,
         typer.Option(help=BUDGET_FORMS + " Repeatable."),
     ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Every --budget is for all releases together and fails with this probability, such as 1e-6."),
+    ] = None,
     when_spent: Annotated[
         str,
         typer.Option(
@@ -65,7 +69,13 @@ def release(
     ] = "refuse",
     spread: Annotated[int | None, typer.Option(help="Spread the budget evenly over so many releases.")] = None,
     test: Annotated[float | None, typer.Option(help="Predict first: epsilon of the test of the last output.")] = None,
-    within: Annotated[float | None, typer.Option(help="With --test: largest error of the last output.")] = None,
+    within: Annotated[
+        float | None,
+        typer.Option(
+            help="With --delta: largest distance of two secrets at every release (without it: any). With --test: "
+            "largest error of the last output."
+        ),
+    ] = None,
     memoised: Annotated[
         Path | None, typer.Option(help="Same secret, same output: a file with at least 16 random bytes, the key.")
     ] = None,
@@ -114,9 +124,16 @@ def release(
     """
     from privacygames.releases import CLOCK_TOLERANCE, Releases
 
+    if delta is not None and budget is None:
+        raise InvalidProblem("--delta goes with --budget: it says how likely the budget may fail")
+    if delta is not None and test is not None:
+        raise InvalidProblem("--within is that of --test here: write budgets as --budget 4,delta=1e-6,within=1")
+    if within is not None and delta is None and test is None:
+        raise InvalidProblem("--within goes with --delta, as the distance that budgets hold for, or with --test")
+    of_policy = within if test is not None or delta is None else None
     source, bounds = _source(file)
     settings: dict[str, Any] = {
-        "budget": [parse_budget(text) for text in budget or []] or None,
+        "budget": [parse_budget(text, delta, within if test is None else None) for text in budget or []] or None,
         "when_spent": when_spent,
         "when_changed": when_changed,
         "clock_tolerance": CLOCK_TOLERANCE if clock_tolerance is None else clock_tolerance,
@@ -124,9 +141,9 @@ def release(
         "time_limit": time_limit,
     }
     of_file = bounds.get("epsilon") if spread is None else None
-    policy = partial(_policy, of_file if epsilon is None else epsilon, spread, test, within, memoised, place)
+    policy = partial(_policy, of_file if epsilon is None else epsilon, spread, test, of_policy, memoised, place)
     if not isinstance(source, tuple):
-        for_cells = {"distortion": distortion, "test": test, "within": within, "trace": trace, "step": step}
+        for_cells = {"distortion": distortion, "test": test, "within": of_policy, "trace": trace, "step": step}
         impossible = None if when_impossible == "largest" else when_impossible
         _refuse_for_points(for_cells | {"smoothing": smoothing, "toward": toward, "when-impossible": impossible})
         _release_point(source, secret, policy, settings, at=_clock_time(at), key=key, as_json=as_json)

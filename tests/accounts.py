@@ -1,6 +1,6 @@
 """What tests of composition share: random pairs and mechanisms, and accounts by enumeration in exact fractions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import prod
 
@@ -69,3 +69,29 @@ def enumerated(releases: Sequence[tuple[Sequence[int], Sequence[int]]], ratio: F
 def both_rows(pair: DominatingPair) -> tuple[list[int], list[int]]:
     """The weights of a pair as Python's integers."""
     return pair.first.tolist(), pair.second.tolist()
+
+
+def worst_policy(
+    choices: Sequence[DominatingPair], fits: Callable[[tuple[int, ...]], bool], ratio: Fraction, releases: int
+) -> Fraction:
+    """The largest divergence of any policy that chooses each mechanism, or stops, from all outputs so far.
+
+    Args:
+        choices: what may be chosen.
+        fits: whether a filter lets these choices pass.
+        ratio: of the divergence.
+        releases: at most this many.
+    """
+    shares = [
+        [(Fraction(p, 2**c.bits), Fraction(q, 2**c.bits)) for p, q in zip(*both_rows(c), strict=True)] for c in choices
+    ]
+
+    def worst(chosen: tuple[int, ...], p: Fraction, q: Fraction) -> Fraction:
+        largest = max(p - ratio * q, Fraction(0))
+        for choice, outputs in enumerate(shares if len(chosen) < releases else []):
+            if fits((*chosen, choice)):
+                divergence = sum((worst((*chosen, choice), p * a, q * b) for a, b in outputs), Fraction(0))
+                largest = max(largest, divergence)
+        return largest
+
+    return worst((), Fraction(1), Fraction(1))

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import privacygames as pg
-from privacygames.releases import PointReleases, Preview, Releases
+from privacygames.releases import Budget, PointReleases, Preview, Releases
 from privacygames.releases.policies import KEEP, RENEW
 from support import Array, priors
 
@@ -25,17 +25,25 @@ KINDS = ["cells", "points"]
 """Sessions of a fixed mechanism with ε = 0.7: between cells, and between points."""
 
 
+WITH_DELTA = ["cells with a delta", "points with a delta"]
+"""The same, where a number as the budget is one with a delta, within the distance 1."""
+
+
 def session(kind: str, **options: Any) -> Any:
     """A session of a kind, about a secret that does not change."""
-    if kind == "cells":
+    if kind in WITH_DELTA and "budget" in options:
+        options["budget"] = Budget(options["budget"], delta=1e-6, within=1.0)
+    if kind.startswith("cells"):
         return Releases(PROBLEM, pg.Mobility.still(STREET), **{"mechanism": FIXED, **options})
     return PointReleases(ON_LINE, **options)
 
 
 SECRETS: dict[str, list[Any]] = {"cells": ["cell-0", "cell-1"], "points": [1.2345678, 2.7182818]}
+SECRETS |= {kind: SECRETS[kind.partition(" ")[0]] for kind in WITH_DELTA}
 """Two secrets of each kind."""
 
 ANSWERS: dict[str, list[Any]] = {"cells": list(STREET.labels), "points": [1.0, 2.0, 3.0]}
+ANSWERS |= {kind: ANSWERS[kind.partition(" ")[0]] for kind in WITH_DELTA}
 """The outputs of each kind, by their indices."""
 
 

@@ -15,7 +15,7 @@ import pytest
 import privacygames as pg
 from privacygames.releases import Budget, Ledger, Memoised, Releases
 from privacygames.releases.ledger.sqlite_file import VERSION
-from sharing import ANSWERS, FIXED, KINDS, PROBLEM, SECRETS, STREET, WALK, session
+from sharing import ANSWERS, FIXED, KINDS, PROBLEM, SECRETS, STREET, WALK, WITH_DELTA, session
 from waiting import wait_until
 
 STILL = pg.Mobility.still(STREET)
@@ -122,7 +122,7 @@ def test_one_ledger_is_about_one_case(tmp_path: Path) -> None:
     assert Releases(PROBLEM, STILL, epsilon=0.3, budget=budget, ledger=path).ledger.head().release_count == 4
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *WITH_DELTA])
 def test_a_release_that_fails_leaves_nothing(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from privacygames.releases.ledger import events
 
@@ -140,7 +140,7 @@ def test_a_release_that_fails_leaves_nothing(kind: str, tmp_path: Path, monkeypa
     assert releases.release(secret).number == 2
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *WITH_DELTA])
 def test_a_ledger_that_moved_on_under_a_long_design_is_chosen_for_anew(kind: str, tmp_path: Path) -> None:
     """Another process spends the rest while this one designs."""
     path = tmp_path / "l.db"
@@ -155,7 +155,7 @@ def test_a_ledger_that_moved_on_under_a_long_design_is_chosen_for_anew(kind: str
     slow = session(kind, policy=Slow(), budget=1.0, ledger=path)
     with pytest.raises(pg.BudgetExceeded):
         slow.release(SECRETS[kind][0])
-    assert slow.ledger.verify().spent == {"total": "0.7"}
+    assert slow.ledger.verify().spent["total"] == "0.7"
 
 
 def in_child(target: Callable[..., object], *arguments: object) -> int | None:
@@ -184,6 +184,9 @@ def release_and_die(kind: str, path: Path, module: str, name: str) -> None:
         ("cells", "session", "draw_output", False),  # before the draw
         ("cells", "ledger.events", "write_head", False),  # drawn and written, but not committed
         ("cells", "ledger_session", "release_from_record", True),  # committed, but not returned
+        ("cells with a delta", "session", "draw_output", False),
+        ("cells with a delta", "ledger.events", "write_head", False),
+        ("points with a delta", "ledger_session", "release_from_record", True),
         ("points", "point_session", "draw_point_output", False),
         ("points", "ledger.events", "write_head", False),
         ("points", "ledger_session", "release_from_record", True),
@@ -200,7 +203,7 @@ def test_a_process_that_dies_has_paid_or_released_nothing(
         assert ledger.verify().releases == int(paid)
     releases = session(kind, budget=1.4, ledger=path)
     assert releases.release(SECRETS[kind][1], key="k").already_made == paid
-    assert releases.ledger.verify().spent == {"total": "0.7"}
+    assert releases.ledger.verify().spent["total"] == "0.7"
 
 
 KILLS, WORKERS = 12, 3
@@ -258,14 +261,18 @@ def kill_and_check(kind: str, folder: Path, kills: int, workers: int, budget: fl
     for key, observable in lines:
         record = records[key]
         assert str(ANSWERS[kind][record.output_index]) == observable
-        assert record.charges == (Decimal("0.7"),)
-    assert Decimal(found.spent["total"]) == Decimal("0.7") * len(records) <= Decimal(str(budget))
+        assert record.charges[0] == Decimal("0.7")
+    assert Decimal(found.spent["total"]) == Decimal("0.7") * len(records)
+    for name, limit in found.limits.items():
+        charge = next(iter(records.values())).charges[list(found.limits).index(name)]
+        assert Decimal(found.spent[name]) == charge * len(records)
+        assert limit is None or Decimal(found.spent[name]) <= Decimal(limit)
     assert len({key for key, _ in lines}) == len(lines)
     assert len(records) - len(lines) <= kills + workers  # at most the one each was about to return
     return len(lines)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *WITH_DELTA])
 @pytest.mark.parametrize("budget", [1e6, 14.1])
 def test_processes_killed_at_random_instants_leave_the_ledger_in_order(
     tmp_path: Path, budget: float, kind: str

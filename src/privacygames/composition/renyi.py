@@ -76,6 +76,10 @@ def renyi_limit(epsilon: float, delta: float, order: float) -> float:
 def exact_renyi_limit(epsilon: Decimal, delta: float, order: float) -> Decimal:
     """The same as a decimal number, which is equal on all machines: a ledger's limit can be recomputed.
 
+    >>> from decimal import Decimal
+    >>> pg.composition.exact_renyi_limit(Decimal("4.0"), 1e-6, 7.5)
+    Decimal('2.32415104604478')
+
     From δ ≤ c·e^((order − 1)(divergence − ε)) with c = (1 − 1/order)^(order − 1) / order (Canonne et al. 2020).
 
     Args:

@@ -63,7 +63,7 @@ class SolveEstimate:
 
     >>> estimate = pg.SolveEstimate(secrets=300, observables=44)
     >>> round(estimate.gigabytes, 1), estimate.fits
-    (0.3, True)
+    (0.2, True)
     """
 
     secrets: int

@@ -1,6 +1,7 @@
 """How many processors are used: what the machine, the container and the environment allow, whichever is least."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,18 @@ def test_workers_share_them(monkeypatch: pytest.MonkeyPatch, among: int, each: i
     monkeypatch.setenv(threads.THREADS_VARIABLE, "8")  # so that what is set is undone
     threads.divide_processors(among)
     assert threads.available_processors() == each
+
+
+@pytest.mark.usefixtures("eight")
+def test_a_task_is_limited_unless_its_process_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    with threads.limit_threads(1):
+        assert threads.available_processors() == 1
+        with ThreadPoolExecutor(1) as pool:  # beside it, nobody is
+            assert pool.submit(threads.available_processors).result() == 8
+    assert threads.available_processors() == 8
+    monkeypatch.setenv(threads.THREADS_VARIABLE, "4")
+    with threads.limit_threads(1):
+        assert threads.available_processors() == 4
 
 
 @pytest.mark.parametrize("entries", [0, threads.ENTRIES_PER_THREAD, 3 * threads.ENTRIES_PER_THREAD])

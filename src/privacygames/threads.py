@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -21,6 +22,9 @@ CGROUP_QUOTA_FILE = "/sys/fs/cgroup/cpu.max"
 
 ENTRIES_PER_THREAD = 8_000_000
 """Array entries to be read that justify one more thread: for fewer, starting it takes as long as the work."""
+
+_task_threads: ContextVar[int | None] = ContextVar("threads of the task that is running", default=None)
+"""The limit that :func:`limit_threads` sets for the calling thread; None without one."""
 
 Result = TypeVar("Result")
 
@@ -79,8 +83,25 @@ def available_processors() -> int:
     except AttributeError:  # not on every system
         usable = os.cpu_count() or 1
     variable = os.environ.get(THREADS_VARIABLE, "")
-    limits = [usable, _container_quota(), int(variable) if variable.isdecimal() else None]
+    limits = [usable, _container_quota(), _task_threads.get(), int(variable) if variable.isdecimal() else None]
     return max(1, min(limit for limit in limits if limit is not None))
+
+
+@contextmanager
+def limit_threads(count: int) -> Iterator[None]:
+    """Limit :func:`available_processors` within a block, for the calling thread only.
+
+    For tasks in processes that are not this library's own, whose environment is left alone. Where the environment of
+    such a process limits its threads, that counts instead: whoever set it knows the machine.
+    """
+    if os.environ.get(THREADS_VARIABLE, "").isdecimal():
+        yield
+        return
+    token = _task_threads.set(count)
+    try:
+        yield
+    finally:
+        _task_threads.reset(token)
 
 
 def divide_processors(among: int) -> None:

@@ -19,6 +19,7 @@ from privacygames.jobs import (
     Executor,
     Job,
     ProcessExecutor,
+    Scheduler,
     SerialExecutor,
     Store,
     TaskResults,
@@ -30,7 +31,7 @@ from privacygames_study.people import Person
 from privacygames_study.settings import Settings
 from privacygames_study.tasks import Task
 from support import two_workers
-from waiting import GUARD
+from waiting import GUARD, wait_until
 
 GRID = pg.Grid(columns=3, rows=2, width=6.0, height=4.0)
 PRIOR = pg.Prior(GRID, [0.4, 0.1, 0.2, 0.05, 0.25, 0.0])
@@ -127,7 +128,7 @@ def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
             for count, result in enumerate(super().run(tasks)):
                 yield result
                 if count == 1:
-                    with distributed.Client(self.address, set_as_default=False) as client:
+                    with distributed.Client(self.scheduler, set_as_default=False) as client:
                         pids = client.run(os.getpid)
                     os.kill(min(pids.values()), signal.SIGKILL)
                     murdered.append(min(pids.values()))
@@ -140,6 +141,51 @@ def test_a_cluster_goes_on_when_a_worker_is_killed(cluster: Any) -> None:
     there = compute(people, settings, workers=DaskExecutor(cluster.scheduler_address))
     here = compute(people, settings)
     assert [row["cost"] for row in there["scenario-1"]] == pytest.approx([row["cost"] for row in here["scenario-1"]])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_is_given_by_address_as_a_client_or_itself(cluster: Any) -> None:
+    distributed: Any = pytest.importorskip("distributed")
+    with distributed.Client(cluster, set_as_default=False) as client:
+        given: list[Scheduler] = [cluster.scheduler_address, client, cluster]
+        for scheduler in given:
+            executor = executor_for(None, scheduler)
+            assert isinstance(executor, DaskExecutor)
+            check(list(executor.run(CELLS)))
+            assert client.status == "running"  # the one given is left open
+    others: list[Any] = [3, object(), type("Cluster", (), {"scheduler_address": 8786})()]
+    for scheduler in others:
+        with pytest.raises(pg.InvalidProblem, match=r"scheduler must be the address .*Client, or a cluster"):
+            list(executor_for(None, scheduler).run(CELLS))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_leaving_a_client_early_takes_back_what_has_not_started(cluster: Any, tmp_path: Path) -> None:
+    distributed: Any = pytest.importorskip("distributed")
+    with distributed.Client(cluster, set_as_default=False) as client:
+        gate = tmp_path / "open"
+        work = DaskExecutor(client).run([CELLS[0], *(Gated(cell, gate) for cell in CELLS[1:])])
+        next(work)
+        work.close()
+        gate.touch()  # for those that run
+        wait_until(lambda: not any(client.processing().values()))
+        assert not client.futures  # none is held, so that the cluster forgets them
+        assert client.submit(os.getpid).result() > 0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_that_is_closed_meanwhile_is_said_so(cluster: Any, tmp_path: Path) -> None:
+    work = DaskExecutor(cluster).run([CELLS[0], *(Gated(cell, tmp_path / "never") for cell in CELLS[1:])])
+    assert next(work)[0] == CELLS[0].key
+    cluster.close()
+    with pytest.raises(pg.SolveFailed, match="cluster was closed"):
+        list(work)
+
+
+def test_a_cluster_without_dask_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(pg.InvalidProblem, match=r"a cluster needs Dask: pip install 'privacygames\[cluster\]'"):
+        list(DaskExecutor("tcp://127.0.0.1:1").run(CELLS))
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -24,7 +24,7 @@ from privacygames.fleet.records import AnyPrior, prior_in
 from privacygames.fleet.shared_problem import DEFAULT_NAME, SharedPoints
 from privacygames.fleet.snapshot import RecordLocation, RecordLocations
 from privacygames.fleet.writer import FleetWriter, open_writer
-from privacygames.jobs import executor_for
+from privacygames.jobs import Scheduler, executor_for
 from privacygames.points import Mesh, PointProblem
 from privacygames.problem import Bounds, BoundsArguments, Measure, Problem
 from privacygames.progress import ProgressCallback
@@ -50,7 +50,7 @@ class MemberArguments(TypedDict, total=False):
     min_visits: int
     little_data: LittleData
     jobs: int | None
-    scheduler: str | None
+    scheduler: Scheduler | None
     device: str | None
     progress: ProgressCallback | None
 
@@ -90,7 +90,7 @@ def design(
     little_data: LittleData = "refuse",
     default: Literal["none", "pooled"] = "none",
     jobs: int | None = None,
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     device: str | None = None,
     progress: ProgressCallback | None = None,
     **bounds: Unpack[BoundsArguments],
@@ -131,7 +131,8 @@ def design(
         default: ``"pooled"`` designs one more mechanism from the pooled prior, for people who are not in the fleet;
             ``"none"`` designs none, and keeps one that exists.
         jobs: number of processes; by default one for each processor.
-        scheduler: address of a Dask scheduler, whose workers must see the same folder.
+        scheduler: a Dask cluster whose workers see the same folder: the address of its scheduler, a
+            ``dask.distributed.Client``, or a cluster such as ``LocalCluster``. ``jobs`` does not count then.
         device: where this machine's processes solve: ``"host"``, or ``"cuda"`` for a GPU that they share. By default a
             GPU is used where there is one and it is faster.
         progress: called after every design.
@@ -186,7 +187,7 @@ def add(
     min_visits: int = 1,
     little_data: LittleData = "refuse",
     jobs: int | None = None,
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     device: str | None = None,
     progress: ProgressCallback | None = None,
 ) -> AnyFleet:
@@ -237,7 +238,7 @@ def update(
     min_visits: int = 1,
     little_data: LittleData = "refuse",
     jobs: int | None = None,
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     device: str | None = None,
     progress: ProgressCallback | None = None,
 ) -> AnyFleet:

@@ -20,7 +20,7 @@ from privacygames.fleet.records import verify_record
 from privacygames.fleet.regular_files import RegularFile
 from privacygames.fleet.shared_problem import DEFAULT_NAME, AnyShared, load_shared
 from privacygames.fleet.snapshot import RecordLocation, Snapshot, stale_fleet
-from privacygames.jobs import executor_for
+from privacygames.jobs import Scheduler, executor_for
 from privacygames.mechanism import RandomWords, RowSampler
 from privacygames.people_column import require_user_ids
 from privacygames.problem import Bounds
@@ -136,7 +136,7 @@ class StoredFleet(ABC, Generic[AnySampler]):
         return {"visits": visits, "prior_from": source}
 
     def verify(
-        self, *, jobs: int | None = 1, scheduler: str | None = None, progress: ProgressCallback | None = None
+        self, *, jobs: int | None = 1, scheduler: Scheduler | None = None, progress: ProgressCallback | None = None
     ) -> int:
         """Check every guarantee of every mechanism again, on the bytes in the folder.
 
@@ -144,7 +144,7 @@ class StoredFleet(ABC, Generic[AnySampler]):
 
         Args:
             jobs: number of processes; None for one for each processor.
-            scheduler: address of a Dask scheduler, whose workers must see the same folder.
+            scheduler: a Dask cluster whose workers see the same folder, as in :func:`design`.
             progress: called after every person.
 
         Returns:

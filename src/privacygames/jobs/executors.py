@@ -4,14 +4,15 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Generator, Iterable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from secrets import token_hex
 from typing import Any, Protocol, TypeVar
 
 from privacygames.errors import Field, InvalidProblem, SolveFailed, Status
-from privacygames.threads import available_processors, divide_processors, single_threaded_blas
+from privacygames.threads import available_processors, divide_processors, limit_threads, single_threaded_blas
 
 MAX_CONSECUTIVE_DEATHS = 3
 """Deaths of workers in a row, without a finished task in between, after which the run fails: two may be chance."""
@@ -104,15 +105,37 @@ class ProcessExecutor:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
+class DaskClient(Protocol):
+    """The part of a ``dask.distributed.Client`` that this library uses."""
+
+    def submit(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Start a task and return its future."""
+        ...
+
+
+class DaskCluster(Protocol):
+    """The part of a Dask cluster, such as ``dask.distributed.LocalCluster``, that this library uses."""
+
+    @property
+    def scheduler_address(self) -> str:
+        """The address of its scheduler."""
+        ...
+
+
+Scheduler = str | DaskClient | DaskCluster
+"""A Dask cluster to work on: the address of its scheduler, a ``Client`` that is connected to it, or the cluster."""
+
+
 class DaskExecutor:
     """Runs tasks on a Dask cluster whose workers have this library installed.
 
     Args:
-        address: the address of the scheduler, such as ``tcp://10.0.0.1:8786``.
+        scheduler: the address of the scheduler, such as ``tcp://10.0.0.1:8786``; a ``dask.distributed.Client``, which is
+            left open; or a cluster, such as a ``dask.distributed.LocalCluster``.
     """
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
 
     def run(self, tasks: Sequence[Job]) -> TaskResults:
         """Run every task; those of a worker that dies are given to another."""
@@ -121,29 +144,68 @@ class DaskExecutor:
         except ImportError:
             raise InvalidProblem("a cluster needs Dask: pip install 'privacygames[cluster]'") from None
         cluster: Any = distributed
-        try:
-            client = cluster.Client(self.address, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
-        except (OSError, ValueError):
-            raise InvalidProblem(f"no Dask scheduler answers at {self.address}") from None
         lost_tasks = 0
-        with client:
+        with self._client(cluster) as client:
             # Dask shares results between clients by key; tasks read files, so a result may not be shared: unique keys.
-            client_id = token_hex(8)
-            futures = [client.submit(run_alone, task, key=f"privacygames-{client_id}-{task.key}") for task in tasks]
-            keys = {future.key: task.key for future, task in zip(futures, tasks, strict=True)}
-            for future in cluster.as_completed(futures, loop=client.loop):
-                try:
-                    result = future.result()
-                except cluster.KilledWorker:
-                    lost_tasks += 1
-                    continue
-                yield keys[future.key], result
+            run_id = token_hex(8)
+            pending = {}
+            for task in tasks:
+                future = client.submit(_run_on_cluster, task, key=f"privacygames-{run_id}-{task.key}")
+                pending[future.key] = task.key, future
+            try:
+                for future in cluster.as_completed([future for _, future in pending.values()], loop=client.loop):
+                    key, _ = pending.pop(future.key)  # a future that nobody holds frees its result on the worker
+                    try:
+                        result = future.result()
+                    except cluster.KilledWorker:
+                        lost_tasks += 1
+                        continue
+                    except CancelledError:
+                        raise SolveFailed(
+                            "the cluster was closed before all tasks were done. What was finished is kept.",
+                            status=Status.WORKERS_DIED,
+                        ) from None
+                    yield key, result
+            finally:
+                if pending and client.status == "running":  # interrupted: what has not started is not wanted
+                    client.cancel([future for _, future in pending.values()])
         if lost_tasks:
             raise SolveFailed(
                 f"{lost_tasks} tasks killed every worker that tried; with too little memory, fewer threads a worker "
                 "help. What was finished is kept.",
                 status=Status.WORKERS_DIED,
             )
+
+    @contextmanager
+    def _client(self, distributed: Any) -> Iterator[Any]:
+        """A client of the cluster: the one given, or one that is closed afterwards."""
+        scheduler: Any = self.scheduler
+        if isinstance(scheduler, distributed.Client):
+            if scheduler.asynchronous:
+                raise InvalidProblem(
+                    Field("scheduler"), " is an asynchronous Client: give one that is not, or its address"
+                )
+            yield scheduler
+            return
+        address = scheduler if isinstance(scheduler, str) else getattr(scheduler, "scheduler_address", None)
+        if not isinstance(address, str):
+            raise InvalidProblem(
+                Field("scheduler"),
+                " must be the address of a Dask scheduler (tcp://host:8786), a dask.distributed.Client, or a cluster "
+                "such as LocalCluster",
+            )
+        try:  # a cluster also says how to connect: with which certificates, say
+            client = distributed.Client(scheduler, timeout=SCHEDULER_TIMEOUT, set_as_default=False)
+        except (OSError, ValueError):
+            raise InvalidProblem(f"no Dask scheduler answers at {address}") from None
+        with client:
+            yield client
+
+
+def _run_on_cluster(task: Job) -> Any:
+    """Run a task on one processor: a worker has as many threads as it should use processors."""
+    with limit_threads(1):
+        return run_alone(task)
 
 
 def run_alone(task: Job) -> Any:
@@ -176,7 +238,7 @@ def _exit_with_parent() -> None:
         os._exit(1)
 
 
-def executor_for(jobs: int | None, scheduler: str | None) -> Executor:
+def executor_for(jobs: int | None, scheduler: Scheduler | None) -> Executor:
     """The executor for these options: a Dask cluster, this process for one job, or several processes."""
     if scheduler is not None:
         return DaskExecutor(scheduler)

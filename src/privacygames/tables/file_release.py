@@ -19,7 +19,7 @@ from typing import IO, Any
 from privacygames.atomic_io import file_lock, open_atomic, write_text
 from privacygames.canonical import digest_of
 from privacygames.errors import BudgetExceeded, Field, InvalidProblem, UnreadableFile
-from privacygames.jobs import executor_for, remaining_tasks
+from privacygames.jobs import Scheduler, executor_for, remaining_tasks
 from privacygames.progress import Progress, ProgressCallback
 from privacygames.tables.accounting import ReleaseAccount
 from privacygames.tables.kernel import RowCounts
@@ -64,7 +64,7 @@ def apply_files(
     ledger: ReleaseLedger | str | os.PathLike[str] | None = None,
     separator: str | None = None,
     jobs: int = 1,
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     progress: ProgressCallback | None = None,
 ) -> Manifest:
     r"""Replace the secrets in a CSV, ``.csv.gz`` or Parquet file, or a folder of them, by random outputs.
@@ -87,7 +87,8 @@ def apply_files(
         ledger: as in :func:`apply`; charged when the output is complete, just before it takes its place.
         separator: between the fields of CSV files; by default detected from the first line.
         jobs: number of processes, each of which works on one file at a time.
-        scheduler: the address of a Dask scheduler, whose workers must see the same files.
+        scheduler: a Dask cluster whose workers see the same files: the address of its scheduler, a
+            ``dask.distributed.Client``, or a cluster such as ``LocalCluster``.
         progress: called now and then.
 
     >>> with open("ages.csv", "w") as file:
@@ -406,7 +407,7 @@ def _parts(batches: Iterator[tuple[int, Any]], rows: int) -> Iterator[tuple[int,
         yield start, part()
 
 
-def _run(tasks: list[FileTask], jobs: int, scheduler: str | None, progress: ProgressCallback | None) -> RowCounts:
+def _run(tasks: list[FileTask], jobs: int, scheduler: Scheduler | None, progress: ProgressCallback | None) -> RowCounts:
     """Run the tasks in this process, in several or on a cluster; returns the counts of all files."""
     total, started = RowCounts(), monotonic()
 

@@ -1,6 +1,8 @@
 """Fleets on a cluster: workers live longer than whoever asks them, and know nothing of folders."""
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -53,6 +55,25 @@ def test_workers_do_not_take_a_path_for_the_fleet_that_was_there(cluster: Any, t
         here = design_fleet(people(3), out=tmp_path / f"here-{epsilon}", epsilon=float(epsilon), jobs=1)
         assert payloads_in(tmp_path / "f") == payloads_in(here.folder)
         shutil.rmtree(tmp_path / "f")
+
+
+def test_a_worker_killed_in_its_work_loses_nobody_and_doubles_nobody(cluster: Any, tmp_path: Path) -> None:
+    distributed: Any = pytest.importorskip("distributed")
+    killed: list[int] = []
+    done: list[int] = []
+    with distributed.Client(cluster, set_as_default=False) as client:
+
+        def kill_one(now: pg.Progress) -> None:
+            done.append(now.done)
+            if not killed:
+                killed.append(min(client.run(os.getpid).values()))
+                os.kill(killed[0], signal.SIGKILL)
+
+        fleet = design_fleet(people(80), out=tmp_path / "f", epsilon=0.5, scheduler=client, progress=kill_one)
+    assert done == list(range(1, 81))
+    assert fleet.verify(scheduler=cluster) == 80
+    here = design_fleet(people(80), out=tmp_path / "here", epsilon=0.5, jobs=1)
+    assert payloads_in(fleet.folder) == payloads_in(here.folder)
 
 
 def test_workers_verify_the_bytes_that_are_there(cluster: Any, tmp_path: Path) -> None:

@@ -26,8 +26,10 @@ from privacygames.fleet import design as design_fleet
 from privacygames.fleet.packed_weights import pack_weights, round_weights
 from privacygames.fleet.person_design import design_packable
 from privacygames.fleet.person_record import encode_person
+from privacygames.jobs import SerialExecutor, TaskResults
 from privacygames.tables import ReleaseKey, apply, apply_files
 from support import priors
+from waiting import GUARD
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +73,8 @@ def test_packed_mechanisms_keep_their_guarantees_and_cost_hardly_more(
     problem = pg.Problem(pg.Prior(pg.Grid(3, 2), prior))
     distortion = None if share is None else share * pg.max_distortion(problem)
     bounds = pg.Bounds(epsilon=epsilon, distortion=distortion)
-    packable = design_packable(problem, bounds)
+    (packable,) = design_packable([problem], bounds)
+    assert isinstance(packable, pg.Mechanism)
     assert packable.bounds == bounds
     check(packable.statement)
     best = pg.design(problem, epsilon=epsilon, distortion=distortion)
@@ -222,12 +225,12 @@ def tell(now):
     if len(sys.argv) > 2 and now.done >= int(sys.argv[2]):
         sys.stdin.read()  # until this process is killed
 
-design(people, out=sys.argv[1], epsilon=0.8, jobs=1, progress=tell)
+design(people, out=sys.argv[1], epsilon=0.8, jobs=JOBS, progress=tell)
 """
 
 
 def test_a_killed_design_goes_on(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path / "f")]
+    command = [sys.executable, "-c", INTERRUPTED.replace("JOBS", "1"), str(tmp_path / "f")]
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([*command, "20"], **pipes) as running:
         assert running.stdout is not None
@@ -248,6 +251,60 @@ def test_a_killed_design_goes_on(tmp_path: Path) -> None:
     assert fleet.verify() == 60
     again = subprocess.run(command, capture_output=True, text=True, check=True)
     assert again.stdout == ""  # everybody is there
+
+
+def test_ctrl_c_leaves_no_process_and_nothing_half_written(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", INTERRUPTED.replace("JOBS", "2"), str(tmp_path / "f")]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([*command, "10"], **pipes, text=True, start_new_session=True) as running:
+        assert running.stdout is not None
+        assert any(int(line) == 10 for line in running.stdout)
+        os.killpg(running.pid, signal.SIGINT)  # to the workers as well, as a terminal does
+        _, said = running.communicate(timeout=GUARD)  # ends when the workers are gone: they have its output open
+    assert running.returncode == -signal.SIGINT
+    assert said.count("Traceback") == 1  # its own; workers say nothing
+    assert sorted(path.name for path in (tmp_path / "f").iterdir()) == [".lock", "people.dat", "shared.pgm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert [int(line) for line in done.stdout.split()] == list(range(11, 61))  # the ten are kept
+    assert Fleet(tmp_path / "f").verify() == 60
+
+
+def test_people_with_the_same_prior_are_designed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    handed_out: list[str] = []
+
+    class Watching(SerialExecutor):
+        """Notes who is designed."""
+
+        def run(self, tasks: Any) -> TaskResults:
+            handed_out.extend(member.name for task in tasks for member in task.members)
+            return super().run(tasks)
+
+    monkeypatch.setattr("privacygames.fleet.operations.executor_for", lambda *_: Watching())
+    habits = list(people(3).values())
+    everybody = {f"person-{number}": habits[number % 3] for number in range(12)}
+    fleet = design_fleet(everybody, out=tmp_path / "f", epsilon=0.8, jobs=1)
+    assert sorted(handed_out) == ["person-0", "person-1", "person-2"]
+    assert sorted(fleet) == sorted(everybody)
+    assert fleet.verify() == 12
+    for number in range(12):
+        assert np.array_equal(fleet[f"person-{number}"].weights, fleet[f"person-{number % 3}"].weights)
+        assert fleet[f"person-{number}"].problem.prior == habits[number % 3]
+
+
+def test_together_people_get_what_each_gets_alone(tmp_path: Path) -> None:
+    """Several people are one job, of whom some cannot be served."""
+    sure = {f"sure-{number}": pg.Prior(GRID, np.eye(12)[number]) for number in range(3)}
+    bounds: dict[str, Any] = {"epsilon": 0.8, "distortion": 0.3}
+    with pytest.raises(pg.SolveFailed, match=r"3 of 103 people have no mechanism.*Infeasible"):
+        design_fleet(people(100) | sure, out=tmp_path / "f", **bounds, jobs=1)
+    fleet = design_fleet(people(100), out=tmp_path / "f", **bounds, jobs=1)
+    assert fleet.verify() == 100
+    for name, prior in people(5).items():
+        (alone,) = design_packable([pg.Problem(prior)], fleet.bounds)
+        assert isinstance(alone, pg.Mechanism)
+        assert np.array_equal(fleet[name].weights, alone.weights)
+        best = pg.design(pg.Problem(prior), **bounds)
+        assert fleet[name].certificate.cost == pytest.approx(best.certificate.cost, rel=1e-3)
 
 
 def test_visits_little_data_and_the_pooled_prior(tmp_path: Path) -> None:

@@ -292,7 +292,7 @@ class Careless:
 
     def run(self, tasks: Any) -> Any:
         for key, _ in SerialExecutor().run(tasks):
-            yield key, self.returned
+            yield key, [self.returned]
 
 
 def test_no_record_is_stored_that_was_not_certified_here(

@@ -41,6 +41,11 @@ class Member:
     visits: int | None
     prior_from: str
 
+    @property
+    def details(self) -> dict[str, Any]:
+        """Where the prior is from, as plain values for the header of a record."""
+        return {"visits": self.visits, "prior_from": self.prior_from}
+
 
 def members_from(
     people: PeopleInput,

@@ -1,27 +1,29 @@
-"""Designing people's mechanisms: the job for one person, and the distribution of such jobs over an executor."""
+"""Designing people's mechanisms: the job for a few people, and the distribution of such jobs over an executor."""
 
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
+from typing import cast
 
 import numpy as np
 
+from privacygames.arrays import FloatArray
 from privacygames.beliefs import PointPrior, Prior
 from privacygames.canonical import digest_of
 from privacygames.designer import design_bounds
 from privacygames.errors import GuaranteeViolated, Infeasible, PrivacyGamesError, SolveFailed
 from privacygames.fleet.packed_weights import round_weights
 from privacygames.fleet.people_input import Member
-from privacygames.fleet.person_record import encode_person, name_hash, require_owner
+from privacygames.fleet.person_record import encode_person, name_hash, relabel_record, require_owner, statement_of
 from privacygames.fleet.point_record import encode_point_person
-from privacygames.fleet.records import prior_digest, require_cells, require_points
-from privacygames.fleet.shared_problem import AnyShared, load_shared
+from privacygames.fleet.records import prior_digest, require_cells
+from privacygames.fleet.shared_problem import SharedPoints, SharedProblem, load_shared
 from privacygames.fleet.snapshot import RecordLocation
 from privacygames.fleet.writer import FleetWriter
-from privacygames.jobs import Executor, remaining_tasks
+from privacygames.jobs import Executor, ProcessExecutor, SerialExecutor, remaining_tasks
 from privacygames.mechanism import Mechanism, certify
 from privacygames.points import Mesh, PointDesign, PointMechanism, PointProblem, certify_points
 from privacygames.problem import Bounds, Problem, max_distortion
@@ -35,57 +37,117 @@ MAX_EPSILON_LOSS = 0.01
 """Largest share of ε given up for that margin. Where more would be needed, weights are stored with all their bits."""
 
 
+ENTRIES_PER_JOB = 100_000
+"""Entries of all outputs' blocks (n²m for each person) of the people who are designed in one job: a few tenths of a
+second, which is much longer than it takes to send a job, and short enough to be done again where a worker dies."""
+
+MIN_JOBS = 32
+"""Number of jobs that people are divided among at least, one person each if need be, so that processors end at the same
+time."""
+
+
 @dataclass(frozen=True, eq=False)
-class PersonJob:
-    """The job of designing one person's mechanism, on any machine that sees the fleet's folder.
+class PeopleJob:
+    """The job of designing mechanisms for a few people, on any machine that sees the fleet's folder.
 
     Attributes:
         folder: the folder that the shared file is read from.
         shared_hash: SHA-256 of the shared file: a worker that sees another one designs nothing.
-        member: the person.
+        members: the people.
     """
 
     folder: str
     shared_hash: str
-    member: Member
+    members: tuple[Member, ...]
 
     @cached_property
     def key(self) -> str:
-        """The same for the same person, prior and shared file."""
-        return digest_of("person", self.shared_hash, self.member.name, prior_digest(self.member.prior))[:32]
+        """The same for the same people, priors and shared file."""
+        priors = [(member.name, prior_digest(member.prior)) for member in self.members]
+        return digest_of("people", self.shared_hash, priors)[:32]
 
-    def run(self) -> bytes | str:
-        """The record, or why there is none."""
+    def run(self) -> list[bytes | str]:
+        """For each person the record, or why there is none."""
         try:
-            return _design_record(self.member, load_shared(self.shared_hash, Path(self.folder)))
+            shared = load_shared(self.shared_hash, Path(self.folder))
         except PrivacyGamesError as error:
-            return f"{type(error).__name__}: {error}"
+            return [_reason(error)] * len(self.members)
+        if isinstance(shared, SharedPoints):
+            return [_design_points(member, shared) for member in self.members]
+        return _design_cells(self.members, require_cells(shared))
 
 
-def _design_record(member: Member, shared: AnyShared) -> bytes:
-    details = {"visits": member.visits, "prior_from": member.prior_from}
-    if isinstance(member.prior, PointPrior):
-        points = require_points(shared)
-        for_points = design_packable_points(points.problem.with_prior(member.prior), points.bounds)
-        return encode_point_person(member.name, for_points, details, points)
-    cells = require_cells(shared)
-    prior = Prior(cells.problem.space, member.prior)
-    return encode_person(member.name, design_packable(cells.problem.with_prior(prior), cells.bounds), details)
+def _reason(error: PrivacyGamesError) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
-def design_packable(problem: Problem, bounds: Bounds) -> Mechanism:
-    """An optimal mechanism rounded to 17 significant bits; with all bits, where rounding would break a guarantee."""
-    for margin in (ROUNDING_MARGIN, 4 * ROUNDING_MARGIN):
-        tighter = _tighten(problem, bounds, margin)
-        if tighter is None:
-            break
-        optimal = design_bounds(problem, tighter)
-        try:
-            weights = round_weights(optimal.weights)
-            return certify(problem, bounds, weights, origin=f"{optimal.certificate.provenance.solver}, in 17 bits")
-        except GuaranteeViolated:
+def _design_points(member: Member, shared: SharedPoints) -> bytes | str:
+    prior = cast("PointPrior", member.prior)
+    try:
+        mechanism = design_packable_points(shared.problem.with_prior(prior), shared.bounds)
+        return encode_point_person(member.name, mechanism, member.details, shared)
+    except PrivacyGamesError as error:
+        return _reason(error)
+
+
+def _design_cells(members: Sequence[Member], shared: SharedProblem) -> list[bytes | str]:
+    space = shared.problem.space
+    problems = [shared.problem.with_prior(Prior(space, cast("FloatArray", member.prior))) for member in members]
+    results: list[bytes | str] = []
+    for member, mechanism in zip(members, design_packable(problems, shared.bounds), strict=True):
+        if isinstance(mechanism, PrivacyGamesError):
+            results.append(_reason(mechanism))
             continue
-    return design_bounds(problem, bounds)
+        record = encode_person(member.name, mechanism, member.details)
+        same = np.array_equal(statement_of(record, shared).weights, mechanism.weights)
+        results.append(record if same else "GuaranteeViolated: the weights of a record are not those certified")
+    return results
+
+
+def design_packable(problems: Sequence[Problem], bounds: Bounds) -> list[Mechanism | PrivacyGamesError]:
+    """Optimal mechanisms rounded to 17 significant bits; with all bits, where rounding would break a guarantee.
+
+    Args:
+        problems: problems that differ in the prior only.
+        bounds: what each mechanism guarantees.
+
+    Returns:
+        For each problem the mechanism, or why there is none.
+    """
+    designs: dict[int, Mechanism | PrivacyGamesError] = {}
+    for margin in (ROUNDING_MARGIN, 4 * ROUNDING_MARGIN):
+        optimal: dict[int, Mechanism] = {}
+        for number in range(len(problems)):
+            tighter = None if number in designs else _tighten(problems[number], bounds, margin)
+            design = None if tighter is None else _design(problems[number], tighter)
+            if isinstance(design, Mechanism):
+                optimal[number] = design
+            elif design is not None:
+                designs[number] = design
+        designs |= _certify_rounded(problems, bounds, optimal)
+    return [designs.get(number) or _design(problem, bounds) for number, problem in enumerate(problems)]
+
+
+def _design(problem: Problem, bounds: Bounds) -> Mechanism | PrivacyGamesError:
+    try:
+        return design_bounds(problem, bounds)
+    except PrivacyGamesError as error:
+        return error
+
+
+def _certify_rounded(
+    problems: Sequence[Problem], bounds: Bounds, optimal: dict[int, Mechanism]
+) -> dict[int, Mechanism]:
+    """The rounded mechanisms that keep the guarantees, by the numbers of their problems; all are rounded together."""
+    if not optimal:
+        return {}
+    rounded = round_weights(np.concatenate([mechanism.weights for mechanism in optimal.values()]))
+    certified = {}
+    for (number, mechanism), weights in zip(optimal.items(), np.split(rounded, len(optimal)), strict=True):
+        origin = f"{mechanism.provenance.solver}, in 17 bits"
+        with suppress(GuaranteeViolated):
+            certified[number] = certify(problems[number], bounds, weights, origin=origin)
+    return certified
 
 
 def design_packable_points(problem: PointProblem, bounds: Bounds) -> PointMechanism:
@@ -147,33 +209,53 @@ def design_records(
 ) -> dict[bytes, RecordLocation]:
     """The locations of these people's records, by the hash of the name; those that do not exist yet are designed.
 
+    People with equal priors get the same mechanism, which is designed once.
+
     Raises:
         SolveFailed: there is no mechanism for some people; the records of the others are kept for the next call.
     """
     listed = list(members)
     locations = {member.name: writer.find(member.name, member.prior) for member in listed}
-    jobs = {
-        job.key: job
-        for job in (PersonJob(str(writer.folder), writer.shared_hash, member) for member in listed)
-        if locations[job.member.name] is None
-    }
-    done, total, started = len(locations) - len(jobs), len(locations), monotonic()
+    by_prior: dict[str, list[Member]] = {}
+    for member in listed:
+        if locations[member.name] is None:
+            by_prior.setdefault(prior_digest(member.prior), []).append(member)
+    groups = {group[0].name: group for group in by_prior.values()}
+    jobs = {job.key: job for job in _divide(writer, [group[0] for group in groups.values()])}
+    # Processes of this machine run this very release; what others return, and meshes, are checked on the record.
+    own = isinstance(executor, SerialExecutor | ProcessExecutor) and isinstance(writer.shared, SharedProblem)
+    total = len(locations)
+    done, started = total - sum(map(len, groups.values())), monotonic()
     failures: list[str] = []
     with closing(executor.run(remaining_tasks(jobs.values(), ()))) as results:
-        for key, result in results:
-            name = jobs[key].member.name
-            if isinstance(result, str):
-                failures.append(result)
-            else:
-                require_owner(result, name_hash(name))
-                locations[name] = writer.append(result)
-            done += 1
-            if progress is not None:
-                seconds, message = monotonic() - started, f"{done} of {total} people"
-                progress(Progress(job="fleet", done=done, total=total, seconds=seconds, message=message))
+        for key, designed in results:
+            for first, result in zip(jobs[key].members, designed, strict=True):
+                for member in groups[first.name]:
+                    if isinstance(result, str):
+                        failures.append(result)
+                    elif member is first:
+                        require_owner(result, name_hash(member.name))
+                        locations[member.name] = writer.append(result, certified=own)
+                    else:
+                        record = relabel_record(result, member.name, member.details)
+                        locations[member.name] = writer.append(record, certified=True)
+                    done += 1
+                    if progress is not None:
+                        seconds, message = monotonic() - started, f"{done} of {total} people"
+                        progress(Progress(job="fleet", done=done, total=total, seconds=seconds, message=message))
     if failures:
         raise SolveFailed(
             f"{len(failures)} of {total} people have no mechanism; for the first: {failures[0]}. "
             "The others are kept in the folder: change the bounds, or leave those people out"
         )
     return {name_hash(name): location for name, location in locations.items() if location is not None}
+
+
+def _divide(writer: FleetWriter, members: Sequence[Member]) -> Iterator[PeopleJob]:
+    """Jobs for these people: several in one where their designs take little time."""
+    shared, size = writer.shared, 1
+    if not isinstance(shared, SharedPoints):
+        n, m = require_cells(shared).problem.shape
+        size = max(1, min(ENTRIES_PER_JOB // (n * n * m), len(members) // MIN_JOBS))
+    for start in range(0, len(members), size):
+        yield PeopleJob(str(writer.folder), writer.shared_hash, tuple(members[start : start + size]))

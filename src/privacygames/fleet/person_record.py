@@ -53,7 +53,19 @@ def encode_person(name: str, mechanism: Mechanism, details: dict[str, Any]) -> b
         "prior": prior[positive],
         **encoded,
     }
-    return encode_record({"name": name, "provenance": asdict(mechanism.certificate.provenance), **details}, arrays)
+    return encode_record({"name": name, "provenance": asdict(mechanism.provenance), **details}, arrays)
+
+
+def relabel_record(record: bytes, name: str, details: dict[str, Any]) -> bytes:
+    """The record of another person with the same prior, who has the same mechanism.
+
+    Args:
+        record: a person's record, of cells or of points.
+        name: the other person.
+        details: plain values for the header: where their prior is from.
+    """
+    header, arrays = decode_record(record)
+    return encode_record(header | {"name": name, **details}, arrays)
 
 
 def certified_mechanism(record: bytes, shared: SharedProblem) -> Mechanism:

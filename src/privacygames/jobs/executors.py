@@ -130,8 +130,8 @@ class DaskExecutor:
     """Runs tasks on a Dask cluster whose workers have this library installed.
 
     Args:
-        scheduler: the address of the scheduler, such as ``tcp://10.0.0.1:8786``; a ``dask.distributed.Client``, which is
-            left open; or a cluster, such as a ``dask.distributed.LocalCluster``.
+        scheduler: the address of the scheduler, such as ``tcp://10.0.0.1:8786``; a ``dask.distributed.Client``, which
+            is left open; or a cluster, such as a ``dask.distributed.LocalCluster``.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from privacygames.arrays import FloatArray, IntArray, as_floats, content_hash
 from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
-from privacygames.certificates import Certificate, DualSolution, Statement, Usefulness, Verification, check
+from privacygames.certificates import Certificate, DualSolution, Provenance, Statement, Usefulness, Verification, check
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import binary_container
 from privacygames.mechanism.certification import RealisedBounds, certify_content
@@ -113,6 +113,11 @@ class Mechanism:
         if weights.dtype != np.int64:
             raise InvalidProblem(f"the weights must be 64-bit integers of shape {problem.shape}")
         return certify(problem, RealisedBounds(within), weights, origin=origin)
+
+    @property
+    def provenance(self) -> Provenance:
+        """The solver and release that made it, as in :attr:`certificate`."""
+        return self._content.provenance
 
     @property
     def statement(self) -> Statement:

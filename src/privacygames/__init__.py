@@ -66,6 +66,9 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         UnreadableFile as UnreadableFile,
         UselessMechanism as UselessMechanism,
     )
+    from privacygames.many_designs import (
+        design_many as design_many,
+    )
     from privacygames.mechanism import (
         EpsilonGuarantee as EpsilonGuarantee,
         FiniteMechanism as FiniteMechanism,
@@ -184,6 +187,7 @@ _PACKAGES = {
         "UnreadableFile",
         "UselessMechanism",
     ),
+    "many_designs": ("design_many",),
     "mechanism": (
         "EpsilonGuarantee",
         "FiniteMechanism",

@@ -20,11 +20,14 @@ from privacygames.validation import require_instance
 if TYPE_CHECKING:  # imported where a design for points needs it: it takes a tenth of a first design
     from privacygames.points import PointMechanism, PointProblem
 
+SolverChoice = Literal["auto"] | Solver
+"""The solver of a design: ``"auto"``, or an object with the members of :class:`privacygames.Solver`."""
+
 
 class DesignArguments(BoundsArguments, total=False):
     """The keyword arguments of :func:`design`."""
 
-    solver: Literal["auto"] | Solver
+    solver: SolverChoice
     time_limit: float | None
     tolerance: float
     progress: ProgressCallback | None
@@ -43,7 +46,7 @@ def design(
     worst_case: bool = False,
     cost_at_most: float | None = None,
     worst_cost_at_most: float | None = None,
-    solver: Literal["auto"] | Solver = "auto",
+    solver: SolverChoice = "auto",
     time_limit: float | None = None,
     tolerance: float = 1e-6,
     progress: ProgressCallback | None = None,
@@ -94,13 +97,7 @@ def design(
         worst_cost_at_most=worst_cost_at_most,
     )
     options = SolveOptions(tolerance=tolerance, time_limit=time_limit, progress=progress)
-    mechanism: Mechanism | PointMechanism
-    if isinstance(problem, Problem):
-        mechanism = design_bounds(problem, bounds, solver=solver, options=options)
-        useless = mechanism.certificate.usefulness.constant and len(problem.space) > 1
-    else:
-        mechanism = _design_for_points(problem, bounds, solver, options)
-        useless = mechanism.constant
+    mechanism, useless = design_any(problem, bounds, solver=solver, options=options)
     if useless:
         warnings.warn(
             "the outputs of this mechanism do not depend on the secret at all: it keeps its guarantees and conveys "
@@ -111,8 +108,19 @@ def design(
     return mechanism
 
 
+def design_any(
+    problem: "Problem | PointProblem", bounds: Bounds, *, solver: SolverChoice, options: SolveOptions
+) -> "tuple[Mechanism | PointMechanism, bool]":
+    """A mechanism as :func:`design` makes it, without warnings, and whether it gives every secret the same outputs."""
+    if not isinstance(problem, Problem):
+        for_points = _design_for_points(problem, bounds, solver, options)
+        return for_points, for_points.constant
+    mechanism = design_bounds(problem, bounds, solver=solver, options=options)
+    return mechanism, mechanism.certificate.usefulness.constant and len(problem.space) > 1
+
+
 def _design_for_points(
-    problem: "PointProblem", bounds: Bounds, solver: Literal["auto"] | Solver, options: SolveOptions
+    problem: "PointProblem", bounds: Bounds, solver: SolverChoice, options: SolveOptions
 ) -> "PointMechanism":
     from privacygames.points import PointDesign, PointProblem
 
@@ -121,7 +129,7 @@ def _design_for_points(
     return PointDesign(problem, bounds, options, device=_device(solver)).mechanism()
 
 
-def _device(solver: Literal["auto"] | Solver) -> str:
+def _device(solver: SolverChoice) -> str:
     """The device of a design for points, which has one solver."""
     if isinstance(solver, Interior):
         return solver.device
@@ -151,7 +159,7 @@ def design_bounds(
     problem: Problem,
     bounds: Bounds,
     *,
-    solver: Literal["auto"] | Solver = "auto",
+    solver: SolverChoice = "auto",
     options: SolveOptions | None = None,
     best_effort: bool = False,
 ) -> Mechanism:

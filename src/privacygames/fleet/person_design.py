@@ -23,7 +23,7 @@ from privacygames.fleet.records import prior_digest, require_cells
 from privacygames.fleet.shared_problem import SharedPoints, SharedProblem, load_shared
 from privacygames.fleet.snapshot import RecordLocation
 from privacygames.fleet.writer import FleetWriter
-from privacygames.jobs import Executor, ProcessExecutor, SerialExecutor, remaining_tasks
+from privacygames.jobs import ENTRIES_PER_BATCH, Executor, ProcessExecutor, SerialExecutor, batches, remaining_tasks
 from privacygames.mechanism import Mechanism, certify
 from privacygames.points import Mesh, PointDesign, PointMechanism, PointProblem, certify_points
 from privacygames.problem import Bounds, Problem, max_distortion
@@ -35,15 +35,6 @@ weights of a ratio are each rounded by at most 2^-17, and so is what the larger 
 
 MAX_EPSILON_LOSS = 0.01
 """Largest share of ε given up for that margin. Where more would be needed, weights are stored with all their bits."""
-
-
-ENTRIES_PER_JOB = 100_000
-"""Entries of all outputs' blocks (n²m for each person) of the people who are designed in one job: a few tenths of a
-second, which is much longer than it takes to send a job, and short enough to be done again where a worker dies."""
-
-MIN_JOBS = 32
-"""Number of jobs that people are divided among at least, one person each if need be, so that processors end at the same
-time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +85,16 @@ def _design_cells(members: Sequence[Member], shared: SharedProblem) -> list[byte
     space = shared.problem.space
     problems = [shared.problem.with_prior(Prior(space, cast("FloatArray", member.prior))) for member in members]
     results: list[bytes | str] = []
-    for member, mechanism in zip(members, design_packable(problems, shared.bounds), strict=True):
+    for member, problem, mechanism in zip(members, problems, design_packable(problems, shared.bounds), strict=True):
         if isinstance(mechanism, PrivacyGamesError):
             results.append(_reason(mechanism))
             continue
         record = encode_person(member.name, mechanism, member.details)
-        same = np.array_equal(statement_of(record, shared).weights, mechanism.weights)
-        results.append(record if same else "GuaranteeViolated: the weights of a record are not those certified")
+        stored = statement_of(record, shared)
+        same = np.array_equal(stored.weights, mechanism.weights) and np.array_equal(
+            stored.prior, problem.prior.probabilities
+        )
+        results.append(record if same else "GuaranteeViolated: a record is not of the mechanism that was certified")
     return results
 
 
@@ -253,9 +247,10 @@ def design_records(
 
 def _divide(writer: FleetWriter, members: Sequence[Member]) -> Iterator[PeopleJob]:
     """Jobs for these people: several in one where their designs take little time."""
-    shared, size = writer.shared, 1
+    shared = writer.shared
+    entries = ENTRIES_PER_BATCH  # a design for points, whose meshes are refined, fills a batch
     if not isinstance(shared, SharedPoints):
         n, m = require_cells(shared).problem.shape
-        size = max(1, min(ENTRIES_PER_JOB // (n * n * m), len(members) // MIN_JOBS))
-    for start in range(0, len(members), size):
-        yield PeopleJob(str(writer.folder), writer.shared_hash, tuple(members[start : start + size]))
+        entries = n * n * m
+    for batch in batches([entries] * len(members)):
+        yield PeopleJob(str(writer.folder), writer.shared_hash, tuple(members[batch]))

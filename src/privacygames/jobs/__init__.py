@@ -1,5 +1,6 @@
 """Executors that run jobs in this process, in several or on a cluster; stores of results, and CSV tables."""
 
+from privacygames.jobs.batches import ENTRIES_PER_BATCH, batches
 from privacygames.jobs.csv_tables import Measurements, Row, Table, Value, number, read_table, where, write_table
 from privacygames.jobs.executors import (
     DaskExecutor,
@@ -16,6 +17,7 @@ from privacygames.jobs.executors import (
 from privacygames.jobs.result_store import Store
 
 __all__ = [
+    "ENTRIES_PER_BATCH",
     "DaskExecutor",
     "Executor",
     "Job",
@@ -28,6 +30,7 @@ __all__ = [
     "Table",
     "TaskResults",
     "Value",
+    "batches",
     "bind_to_parent",
     "executor_for",
     "number",

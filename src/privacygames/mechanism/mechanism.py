@@ -1,7 +1,7 @@
 """The mechanism p(o|s): exact integer weights, their certificate, exact sampling, and files."""
 
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, Literal, overload
 
@@ -113,6 +113,33 @@ class Mechanism:
         if weights.dtype != np.int64:
             raise InvalidProblem(f"the weights must be 64-bit integers of shape {problem.shape}")
         return certify(problem, RealisedBounds(within), weights, origin=origin)
+
+    def sharing(self, problem: Problem) -> "Mechanism":
+        """The same mechanism with the matrices of an equal problem in the place of its own copies, to save memory.
+
+        Raises:
+            InvalidProblem: the problem is another one than the mechanism's.
+
+        >>> problem = pg.Problem(pg.Prior.uniform(pg.Numbers([20, 30, 40])))
+        >>> import pickle
+        >>> copy = pickle.loads(pickle.dumps(pg.design(problem, epsilon=0.1)))
+        >>> copy.sharing(problem).statement.cost is problem.cost
+        True
+        """
+        own = self.statement
+        shared = replace(
+            own,
+            prior=problem.prior.probabilities,
+            cost=problem.cost,
+            distance=problem.distance,
+            distinguishability=problem.distinguishability,
+        )
+        matrices = [(one.prior, one.cost, one.distance, one.distinguishability) for one in (own, shared)]
+        same_spaces = (self.secrets, self.observables) == (problem.space, problem.observables)
+        if not (same_spaces and all(map(np.array_equal, *matrices))):
+            raise InvalidProblem("the problem is another one than the mechanism's")
+        content = replace(self._content, statement=shared, secrets=problem.space, observables=problem.observables)
+        return Mechanism(content, self._verification)
 
     @property
     def provenance(self) -> Provenance:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 import privacygames as pg
 from privacygames.baselines import RESERVED, baseline_names
 from privacygames.presentation import explain_comparison
-from support import error_by_hand, optimum_by_hand, priors
+from support import error_by_hand, optimum_by_hand, priors, two_workers
 
 CITY = pg.Grid(columns=3, rows=2, width=3.0, height=2.4)
 
@@ -246,3 +247,49 @@ def test_wrong_questions() -> None:
         pg.trade_off(problem, epsilons=[1.0], distortions=[0.1])
     with pytest.raises(pg.InvalidProblem, match="list of epsilons"):
         pg.trade_off(problem)
+
+
+def halved(problem: pg.Problem, epsilon: float) -> pg.Mechanism:
+    """A baseline that other processes have not registered: the exponential mechanism with half the parameter."""
+    return pg.baselines.exponential(problem, epsilon / 2)
+
+
+def values_of(comparison: pg.Comparison) -> list[dict[str, Any]]:
+    """All values but the times."""
+    return [{name: value for name, value in row.to_dict().items() if name != "seconds"} for row in comparison.rows]
+
+
+def test_a_curve_is_the_same_in_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = pg.Problem(pg.Prior.from_counts(pg.Numbers(range(5)), [1, 2, 3, 2, 1]), cost="absolute")
+    monkeypatch.setitem(pg.baselines.BASELINES, "halved", pg.baselines.Baseline(halved))
+    options: dict[str, Any] = {"epsilons": [0.4, 0.8], "names": ["optimal", "geometric+remap", "halved"]}
+    here = pg.trade_off(problem, **options)
+    done: list[pg.Progress] = []
+    there = pg.trade_off(problem, **options, jobs=2, progress=done.append)
+    assert values_of(there) == [pytest.approx(row) for row in values_of(here)]
+    assert [row.label for row in there.rows] == [row.label for row in here.rows]
+    assert [now.done for now in done] == [1, 2, 3, 4, 5, 6]
+    assert {now.message for now in done} == {row.label for row in here.rows}
+    assert there.table().count("optimal at") == 2  # a mechanism's first row only
+
+
+def test_known_mechanisms_are_compared_in_several_processes() -> None:
+    problem = pg.Problem(pg.Prior.from_counts(pg.Numbers(range(4)), [1, 2, 3, 4]), cost="absolute")
+    makers = pg.calibrated_baselines(problem, epsilon=0.8, names=["optimal", "geometric", "constant"])
+    assert values_of(pg.compare(problem, makers, jobs=2)) == [
+        pytest.approx(row) for row in values_of(pg.compare(problem, makers))
+    ]
+    with pytest.raises(pg.InvalidProblem, match=r"'mine', or a metric, cannot be sent .* leave jobs at 1"):
+        pg.compare(problem, {"mine": lambda: pg.baselines.uniform(problem)}, jobs=2)
+    line = pg.PointProblem(pg.PointPrior(pg.Interval(0.0, 4.0), [1.0, 3.0]), [1.0, 2.0, 3.0])
+    with pytest.raises(pg.InvalidProblem, match="jobs and scheduler are for secrets that are cells"):
+        pg.compare(line, epsilon=0.5, jobs=2)  # type: ignore[call-overload]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_curve_is_the_same_on_a_cluster() -> None:
+    problem = pg.Problem(pg.Prior.from_counts(pg.Numbers(range(5)), [1, 2, 3, 2, 1]), cost="absolute")
+    here = pg.trade_off(problem, epsilons=[0.4, 0.8])
+    with two_workers() as cluster:
+        there = pg.trade_off(problem, epsilons=[0.4, 0.8], scheduler=cluster)
+    assert values_of(there) == [pytest.approx(row) for row in values_of(here)]

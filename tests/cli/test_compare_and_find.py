@@ -136,6 +136,16 @@ def test_compare_at_several_values_is_the_trade_off(ages: Path, tmp_path: Path) 
     assert "<svg" in figure.read_text()
 
 
+def test_compare_in_several_processes_prints_the_same(ages: Path) -> None:
+    options = ("--mechanism", "optimal", "--mechanism", "geometric", "--json")
+    for at in (("--epsilon", 0.5, "--epsilon", 2), ("--epsilon", 0.5)):
+        here, there = (json.loads(run("compare", ages, *at, *options, *more).stdout) for more in ((), ("--jobs", 2)))
+        for printed in (here, there):
+            for row in printed["rows"]:
+                del row["seconds"]
+        assert there == here
+
+
 def test_compare_at_both_bounds_of_a_file(ages: Path, tmp_path: Path) -> None:
     both = tmp_path / "both.toml"
     both.write_text(ages.read_text().replace("[bounds]", "[bounds]\ndistortion = 0.3"))

@@ -3,7 +3,8 @@
 from privacygames.analysis.adversary_results import ADVERSARY_HEADINGS, adversary_cells
 from privacygames.analysis.bound_search import TightestBound, tightest_bound
 from privacygames.analysis.calibration import calibrated_baselines, target_text
-from privacygames.analysis.comparison import Comparison, ComparisonRow, compare, default_adversaries, trade_off
+from privacygames.analysis.comparison import Comparison, compare, default_adversaries, trade_off
+from privacygames.analysis.comparison_rows import ComparisonRow
 from privacygames.analysis.evaluation import Report, evaluate
 from privacygames.analysis.findings import (
     AdversaryError,

@@ -88,23 +88,41 @@ def calibrated_baselines(
     if (epsilon is None) == (distortion is None):
         raise InvalidProblem("mechanisms are calibrated to one target: give epsilon or distortion")
     target = Bounds(epsilon=epsilon, within=within, distortion=distortion)
+    if names is not None:
+        selected = as_list(names, "names")
+        return {
+            name: calibrated_factory(problem, name, named_baseline(name), target, progress=progress)
+            for name in selected
+        }
+    require_possible(problem, target)
+    factories = {}
+    for name in (*RESERVED, *baseline_names()):
+        try:
+            factories[name] = calibrated_factory(problem, name, named_baseline(name), target, progress=progress)
+        except (InvalidProblem, Infeasible, SolveFailed):  # unsuitable for the problem, or cannot be calibrated
+            continue
+    return factories
+
+
+def require_possible(problem: Problem, target: Bounds) -> None:
+    """Raise where no mechanism has the distortion of the target."""
+    distortion = target.problem_distortion
     if distortion is not None and distortion > (maximum := max_distortion(problem)):
         raise Infeasible(
             f"no mechanism has distortion privacy {distortion:.9g}; the most is {maximum!r}", limit=maximum
         )
-    if names is not None:
-        selected = as_list(names, "names")
-        return {
-            name: _mechanism_factory(problem, name, target, relabel_progress("compare", progress, name))
-            for name in selected
-        }
-    factories = {}
-    for name in (*RESERVED, *baseline_names()):
-        try:
-            factories[name] = _mechanism_factory(problem, name, target, relabel_progress("compare", progress, name))
-        except (InvalidProblem, Infeasible, SolveFailed):  # unsuitable for the problem, or cannot be calibrated
-            continue
-    return factories
+
+
+def named_baseline(name: str) -> Baseline | None:
+    """The baseline of a name, with or without ``"+remap"``; None for mechanisms that are designed.
+
+    Raises:
+        InvalidProblem: there is no mechanism of that name.
+    """
+    names = (*RESERVED, *baseline_names())
+    if not isinstance(name, str) or name not in names:
+        raise InvalidProblem(f"there is no mechanism {name!r}; choose from {', '.join(names)}")
+    return None if name in RESERVED else BASELINES[name.removesuffix(REMAP)]
 
 
 def target_text(kind: str, value: float, problem: Problem, within: float | None = None) -> str:
@@ -114,14 +132,23 @@ def target_text(kind: str, value: float, problem: Problem, within: float | None 
     return f"{kind} {distance_scale(problem).amount(f'{value:g}')}"
 
 
-def _mechanism_factory(problem: Problem, name: str, target: Bounds, watch: ProgressCallback | None) -> MechanismFactory:
-    """A function that makes the mechanism of that name, calibrated to the target."""
-    names = (*RESERVED, *baseline_names())
-    if not isinstance(name, str) or name not in names:
-        raise InvalidProblem(f"there is no mechanism {name!r}; choose from {', '.join(names)}")
-    if name == "optimal":
+def calibrated_factory(
+    problem: Problem, name: str, baseline: Baseline | None, target: Bounds, *, progress: ProgressCallback | None
+) -> MechanismFactory:
+    """A function that makes the mechanism of that name, calibrated to the target.
+
+    Args:
+        problem: as in :func:`calibrated_baselines`.
+        name: the mechanism.
+        baseline: what :func:`named_baseline` says that it is.
+        target: the ε or distortion to calibrate to.
+        progress: as in :func:`calibrated_baselines`.
+    """
+    require_possible(problem, target)
+    watch = relabel_progress("compare", progress, name)
+    if baseline is None and name == "optimal":
         return partial(_optimal, problem, target, watch)
-    if name == "spanner":
+    if baseline is None:
         if target.epsilon is None or target.within is not None:
             raise InvalidProblem("the spanner can be calibrated to an epsilon in the metric form only")
         return partial(approximations.spanner, problem, target.epsilon, bound=False, progress=watch)
@@ -130,7 +157,6 @@ def _mechanism_factory(problem: Problem, name: str, target: Bounds, watch: Progr
     if name == "constant":
         cheapest_constant(problem)  # raises where there is none
     base = name.removesuffix(REMAP)
-    baseline = BASELINES[base]
     if not baseline.parametrised:
         return partial(baseline.make, problem)
     make = partial(_with_parameter, problem, _family(base, baseline, target), base != name)

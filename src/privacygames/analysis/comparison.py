@@ -2,23 +2,24 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from time import perf_counter
+from dataclasses import dataclass
 from typing import Any, overload
 
 from privacygames.analysis.adversary_results import ADVERSARY_HEADINGS, adversary_cells, aligned
-from privacygames.analysis.calibration import MechanismFactory, calibrated_baselines, target_text
+from privacygames.analysis.calibration import MechanismFactory, named_baseline
+from privacygames.analysis.comparison_rows import ComparisonJob, ComparisonRow, Target, compare_in_jobs
 from privacygames.analysis.csv_rows import write_csv
-from privacygames.analysis.evaluation import Metric, Report, evaluate
+from privacygames.analysis.evaluation import Metric
 from privacygames.analysis.formatting import format_percent
 from privacygames.analysis.point_comparison import ComparedMechanism, PointComparison, compare_points
 from privacygames.analysis.point_evaluation import PointMetric
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidProblem
+from privacygames.jobs import Scheduler
 from privacygames.mechanism import Mechanism
 from privacygames.points import PointProblem
 from privacygames.problem import ANY_PAIR, Adversary, Problem, distinguishability_scale
-from privacygames.progress import Progress, ProgressCallback
+from privacygames.progress import ProgressCallback
 from privacygames.validation import as_list, require_instance
 
 INFORMED, IGNORANT = "knows the prior", "knows nothing"
@@ -28,45 +29,6 @@ TABLE_HEADINGS = ("mechanism", *ADVERSARY_HEADINGS)
 
 Adversaries = Mapping[str, Prior | Adversary] | Iterable[Adversary] | None
 """Adversaries to compare under: priors by name, or adversaries of type ``Adversary``."""
-
-
-@dataclass(frozen=True)
-class ComparisonRow:
-    """One mechanism against one adversary.
-
-    Attributes:
-        mechanism_name: the name of the mechanism.
-        adversary: the name of the adversary.
-        target: the ε or distortion it was calibrated to, on a trade-off curve.
-        target_kind: the kind of the target: ``"epsilon"`` or ``"distortion"``.
-        seconds: the time to make the mechanism; None if it was made before.
-        bound: proved lower bound on the cost of every mechanism with the same guarantees; None without a proof.
-        report: its cost and privacy.
-        mechanism: the mechanism itself.
-    """
-
-    mechanism_name: str
-    adversary: str
-    target: float | None
-    seconds: float | None
-    bound: float | None
-    report: Report
-    mechanism: Mechanism = field(repr=False, compare=False)
-    target_kind: str | None = None
-
-    @property
-    def label(self) -> str:
-        """The mechanism's name; on a trade-off curve, with the ε or distortion it was calibrated to."""
-        if self.target is None or self.target_kind is None:
-            return self.mechanism_name
-        problem, within = self.report.problem, self.report.within
-        return f"{self.mechanism_name} at {target_text(self.target_kind, self.target, problem, within)}"
-
-    def to_dict(self) -> dict[str, str | float | None]:
-        """Plain values by name, one level deep."""
-        head: dict[str, str | float | None] = {"mechanism": self.mechanism_name, "adversary": self.adversary}
-        rest = {"matched": self.target_kind, "asked": self.target, "seconds": self.seconds, "bound": self.bound}
-        return head | rest | self.report.to_dict()
 
 
 @dataclass(frozen=True)
@@ -161,6 +123,8 @@ def compare(
     adversaries: Adversaries = None,
     within: float | None = None,
     metrics: Mapping[str, Metric] | None = None,
+    jobs: int | None = 1,
+    scheduler: Scheduler | None = None,
     progress: ProgressCallback | None = None,
 ) -> Comparison: ...
 @overload
@@ -181,6 +145,8 @@ def compare(
     adversaries: Adversaries = None,
     within: float | None = None,
     metrics: Mapping[str, Any] | None = None,
+    jobs: int | None = 1,
+    scheduler: Scheduler | None = None,
     progress: ProgressCallback | None = None,
     epsilon: float | None = None,
     names: Iterable[str] | None = None,
@@ -201,7 +167,11 @@ def compare(
             their own prior and errors.
         within: report ε in the threshold form.
         metrics: further metrics by name, as in :func:`privacygames.evaluate`.
-        progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message is the name.
+        jobs: number of processes that make and measure mechanisms; None for one for each processor.
+        scheduler: a Dask cluster to do so on instead: the address of its scheduler, a ``dask.distributed.Client``, or a
+            cluster such as ``LocalCluster``.
+        progress: called with a :class:`privacygames.Progress` before each mechanism is made (after, in other
+            processes); its message is the name.
         epsilon: for points: ε per unit of distance of the known mechanisms.
         names: for points: only these: ``"optimal"``, ``"planar-laplace"`` (the noisy point is rounded to the nearest
             output), ``"planar-laplace+remap"`` (to the best one), ``"exponential"``, ``"exponential+remap"``,
@@ -220,6 +190,8 @@ def compare(
     if isinstance(problem, PointProblem):
         if adversaries is not None or within is not None:
             raise InvalidProblem("adversaries and within are for secrets that are cells or labels, not for points")
+        if jobs != 1 or scheduler is not None:
+            raise InvalidProblem("jobs and scheduler are for secrets that are cells or labels, not for points")
         return compare_points(
             problem,
             mechanisms,
@@ -239,12 +211,11 @@ def compare(
     if not mechanisms:
         raise InvalidProblem("there is nothing to compare: give at least one mechanism")
     priors, individuals = _split_adversaries(problem, adversaries)
-    rows: list[ComparisonRow] = []
-    for done, (name, mechanism) in enumerate(mechanisms.items()):
-        if progress is not None:
-            progress(Progress(job="compare", done=done, total=len(mechanisms), message=name))
-        rows += _rows(problem, name, mechanism, priors, individuals=individuals, within=within, metrics=metrics)
-    return Comparison(problem, tuple(rows))
+    made = [
+        ComparisonJob(number, problem, name, source, None, priors, individuals, within, metrics)
+        for number, (name, source) in enumerate(mechanisms.items())
+    ]
+    return Comparison(problem, compare_in_jobs(made, jobs, scheduler, progress))
 
 
 def trade_off(
@@ -256,6 +227,8 @@ def trade_off(
     adversaries: Adversaries = None,
     within: float | None = None,
     metrics: Mapping[str, Metric] | None = None,
+    jobs: int | None = 1,
+    scheduler: Scheduler | None = None,
     progress: ProgressCallback | None = None,
 ) -> Comparison:
     """The trade-off between privacy and cost, of mechanisms calibrated to each of several ε or distortions.
@@ -268,7 +241,10 @@ def trade_off(
         adversaries: as in :func:`compare`.
         within: the threshold form of ε, as in :func:`privacygames.calibrated_baselines`.
         metrics: as in :func:`compare`.
-        progress: called with a :class:`privacygames.Progress` before each mechanism is made; its message names it.
+        jobs: as in :func:`compare`.
+        scheduler: as in :func:`compare`.
+        progress: called with a :class:`privacygames.Progress` before each mechanism is made (after, in other
+            processes); its message names it.
 
     >>> ages = pg.Numbers([20, 30, 40], unit="years")
     >>> problem = pg.Problem(pg.Prior.uniform(ages), cost="absolute")
@@ -281,25 +257,12 @@ def trade_off(
     if len({kind for kind, _ in targets}) != 1:
         raise InvalidProblem("a trade-off curve needs a list of epsilons, or one of distortions")
     priors, individuals = _split_adversaries(problem, adversaries)
-    rows: list[ComparisonRow] = []
-    designs = [(name, kind, value) for name in names for kind, value in targets]
-    for done, (name, kind, value) in enumerate(designs):
-        if progress is not None:
-            message = f"{name} at {target_text(kind, value, problem, within)}"
-            progress(Progress(job="compare", done=done, total=len(designs), message=message))
-        factories = calibrated_baselines(problem, **{kind: value}, within=within, names=[name], progress=progress)
-        rows += _rows(
-            problem,
-            name,
-            factories[name],
-            priors,
-            individuals=individuals,
-            within=within,
-            metrics=metrics,
-            target=value,
-            target_kind=kind,
-        )
-    return Comparison(problem, tuple(rows), target_kind=targets[0][0])
+    points = [(name, Target(kind, value, named_baseline(name))) for name in names for kind, value in targets]
+    made = [
+        ComparisonJob(number, problem, name, None, target, priors, individuals, within, metrics)
+        for number, (name, target) in enumerate(points)
+    ]
+    return Comparison(problem, compare_in_jobs(made, jobs, scheduler, progress), target_kind=targets[0][0])
 
 
 def default_adversaries(prior: Prior) -> dict[str, Prior]:
@@ -325,44 +288,3 @@ def _split_adversaries(problem: Problem, adversaries: Adversaries) -> tuple[Mapp
     if any(isinstance(each, Adversary) and each.name != name for name, each in adversaries.items()):
         raise InvalidProblem("an Adversary among adversaries given by name must have its own name as the key")
     return priors or default_adversaries(problem.prior), individuals
-
-
-def _rows(
-    problem: Problem,
-    name: str,
-    source: Mechanism | MechanismFactory,
-    priors: Mapping[str, Prior],
-    *,
-    individuals: list[Adversary],
-    within: float | None,
-    metrics: Mapping[str, Metric] | None = None,
-    target: float | None = None,
-    target_kind: str | None = None,
-) -> list[ComparisonRow]:
-    """The rows of one mechanism, one for each prior; a factory is called and timed once."""
-    start = perf_counter()
-    mechanism = _make(name, source)
-    seconds = perf_counter() - start if callable(source) else None
-    return [
-        ComparisonRow(
-            name,
-            adversary,
-            target,
-            seconds,
-            mechanism.certificate.bound,
-            evaluate(
-                mechanism, problem, adversary_prior=prior, within=within, adversaries=individuals, metrics=metrics
-            ),
-            mechanism,
-            target_kind,
-        )
-        for adversary, prior in priors.items()
-    ]
-
-
-def _make(name: str, source: Mechanism | MechanismFactory) -> Mechanism:
-    if callable(source):
-        return require_instance(source(), Mechanism, f"what {name!r} makes")
-    if not isinstance(source, Mechanism):
-        raise InvalidProblem(f"{name!r} must be a mechanism, or a function without arguments that makes one")
-    return source

@@ -10,6 +10,7 @@ import typer
 from privacygames.cli.bounds_options import merged_distortion
 from privacygames.cli.output import Json, check_figure_file, check_writable, print_json, working, write_figure
 from privacygames.cli.point_reports import compare_points
+from privacygames.cli.trace_options import Scheduler
 from privacygames.errors import InvalidProblem
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def compare(
     minimum_distance: Annotated[
         float | None, typer.Option(help="For points: state a snapped grid's epsilon from this distance on.")
     ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
     """Compare known mechanisms, all matched at one epsilon or one distortion: cost, attacks, time to design.
@@ -63,7 +66,8 @@ def compare(
     check_writable(table)
     document = open_problem(problem)
     if not isinstance(document, ProblemFile):
-        of_labels = {"--distortion": distortion, "--adversary": adversary, "--within": within}
+        of_labels: dict[str, Any] = {"--distortion": distortion, "--adversary": adversary, "--within": within}
+        of_labels |= {"--jobs": None if jobs == 1 else jobs, "--scheduler": scheduler}
         _refuse(of_labels, "secrets that are cells or labels, and not points")
         compare_points(
             document,
@@ -98,21 +102,29 @@ def compare(
                 names=mechanism or ["optimal"],
                 adversaries=adversaries,
                 within=within,
+                jobs=jobs,
+                scheduler=scheduler,
                 progress=show,
             )
         else:
+            watch = show if jobs == 1 and scheduler is None else None  # which is not sent to other processes
             makers = _makers(
-                document.problem, {kind: value for kind, (value,) in matched.items()}, within, mechanism, show
+                document.problem, {kind: value for kind, (value,) in matched.items()}, within, mechanism, watch
             )
             if named:
                 all_bounds = document.bounds | ({} if within is None else {"within": within})
                 makers = {
-                    "optimal against all": partial(design, document.problem, **all_bounds, progress=show),
+                    "optimal against all": partial(design, document.problem, **all_bounds, progress=watch),
                     **makers,
                 }
-            from_files = {path.name: load_finite(path) for path in file or []}
             results = run(
-                document.problem, {**makers, **from_files}, adversaries=adversaries, within=within, progress=show
+                document.problem,
+                makers | {path.name: load_finite(path) for path in file or []},
+                adversaries=adversaries,
+                within=within,
+                jobs=jobs,
+                scheduler=scheduler,
+                progress=show,
             )
     _write(results, figure, table, curve=curve)
     if as_json:
@@ -128,9 +140,8 @@ def compare(
         if figure is not None and results.rows[0].report.adversary_results and not curve
         else None
     )
-    for path in (figure, second, table):
-        if path is not None:
-            typer.echo(f"Wrote {path} ({Disclosure.COMPUTED.value}).")
+    for path in filter(None, (figure, second, table)):
+        typer.echo(f"Wrote {path} ({Disclosure.COMPUTED.value}).")
 
 
 def _refuse(options: dict[str, Any], kind: str) -> None:
@@ -165,7 +176,7 @@ def _makers(
     matched: dict[str, float],
     within: float | None,
     names: list[str] | None,
-    show: "ProgressCallback",
+    show: "ProgressCallback | None",
 ) -> "dict[str, Callable[[], Mechanism]]":
     """The design of each mechanism by name; matched at two bounds, one for each, after the design for both."""
     from privacygames.analysis import calibrated_baselines, target_text

@@ -52,9 +52,9 @@ fuzz: setup  ## Random problems against an exact reference: COUNT=5000 or MINUTE
 	PYTHONPATH=tests $(BIN)/python -m fuzz $(if $(SEED),--seed $(SEED)) $(if $(COUNT),--count $(COUNT)) \
 	  $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SHRINK),--shrink $(SHRINK))
 
-bench: setup  ## Time us against qif and SciPy in one run; DATA=folder adds real visits; ROBUST=1: odd problems instead; TABLES=1: rows and people
+bench: setup  ## Time us against qif and SciPy in one run; DATA=folder adds real visits; ROBUST=1: odd problems instead; TABLES=1: rows and people; MANY=1: many people
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	$(BIN)/python benchmarks/$(if $(ROBUST),robustness.py,$(if $(TABLES),table_rows.py $(if $(QUICK),--quick),bench.py $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA))))
+	$(BIN)/python benchmarks/$(if $(ROBUST),robustness.py,$(if $(TABLES),table_rows.py $(if $(QUICK),--quick),$(if $(MANY),many.py,bench.py) $(if $(QUICK),--quick) $(if $(DATA),--data $(DATA))))
 
 # Java comes from Debian's packages; where it cannot be installed, this says so and leaves everything else as it was.
 spark: setup  ## Install Spark (and Debian's headless Java, if there is none) and run its tests

@@ -7,7 +7,7 @@
 #define MAX_ARGUMENTS 24
 
 /* The vectorised variants of a function are chosen when the library is loaded, for the processor it runs on. */
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 #define VECTORISED __attribute__((target_clones("default", "arch=haswell", "arch=skylake-avx512")))
 #else
 #define VECTORISED

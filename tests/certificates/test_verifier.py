@@ -3,6 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -212,6 +213,27 @@ def test_equal_secrets_need_equal_rows_to_the_last_unit() -> None:
     same = replace(draft_statement(problem, pg.Bounds(epsilon=1.0)), weights=np.array([row, row]))
     assert check(same).largest_ratio == 1.0
     broken(replace(same, weights=np.array([row, [2**61 + 1, 2**61 - 1]])))
+
+
+@given(st.integers(1, 6), st.integers(1, 5), st.integers(0, 2**32))
+def test_ratios_are_the_same_however_many_are_computed_together(secrets: int, outputs: int, seed: int) -> None:
+    """Weights of 0 and outputs that are never given, too."""
+    from privacygames.certificates import verifier
+
+    generator = np.random.default_rng(seed)
+    table = generator.dirichlet(np.ones(outputs), secrets) * (generator.random(outputs) < 0.7)
+    table[:, 0] += 1 - table.sum(axis=1)
+    apart = generator.choice([1.0, 60.0], (secrets, secrets)) * (1 - np.eye(secrets))
+    problem = problem_of(np.full(secrets, 1 / secrets), np.ones((outputs, secrets)), 1 - np.eye(secrets), apart)
+    statement = replace(draft_statement(problem, pg.Bounds(epsilon=50.0)), weights=to_weights(table, 62))
+    verdicts = []
+    for together in (1, 2 * secrets * outputs, verifier.ENTRIES_TOGETHER):
+        with mock.patch.object(verifier, "ENTRIES_TOGETHER", together):
+            try:
+                verdicts.append(check(statement).largest_ratio)
+            except pg.GuaranteeViolated:
+                verdicts.append(np.inf)
+    assert verdicts[0] == verdicts[1] == verdicts[2]
 
 
 def test_a_file_cannot_keep_the_verifier_busy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,7 @@ def test_what_dominates_costs_no_more(cost: np.ndarray) -> None:
     kept = np.unique(like)
     for first in kept:
         assert not any((cost[other] <= cost[first]).all() for other in kept if other != first)
+    assert dominating_observables(np.concatenate([cost, cost])).tolist() == [*like, *like]
 
 
 @given(problems(), st.sampled_from([0.3, 1.0]), st.sampled_from([None, 0.5]))

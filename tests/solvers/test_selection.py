@@ -26,6 +26,14 @@ def grid(side: int) -> pg.Problem:
     return pg.Problem(pg.Prior.uniform(pg.Grid(side, side)), cost="euclidean")
 
 
+@pytest.mark.parametrize(("columns", "rows", "blocks"), [(2, 2, False), (3, 2, False), (4, 2, True), (4, 3, True)])
+def test_highs_solves_only_the_smallest_problems(columns: int, rows: int, blocks: bool) -> None:
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(columns, rows)), cost="euclidean")
+    assert isinstance(choose(problem, BOUNDS), pg.Interior) is blocks
+    name = pg.design(problem, epsilon=1.0).certificate.provenance.solver
+    assert name.startswith("blocks" if blocks else "HiGHS")
+
+
 @pytest.fixture(autouse=True)
 def told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(selection.VARIABLE, "auto")  # what a test sets is undone

@@ -17,7 +17,7 @@ from privacygames.designer import design_bounds
 from privacygames.errors import GuaranteeViolated, Infeasible, PrivacyGamesError, SolveFailed
 from privacygames.fleet.packed_weights import round_weights
 from privacygames.fleet.people_input import Member
-from privacygames.fleet.person_record import encode_person, name_hash, relabel_record, require_owner, statement_of
+from privacygames.fleet.person_record import encode_person, name_hash, relabel_record, statement_of
 from privacygames.fleet.point_record import encode_point_person
 from privacygames.fleet.records import prior_digest, require_cells
 from privacygames.fleet.shared_problem import SharedPoints, SharedProblem, load_shared
@@ -111,12 +111,14 @@ def design_packable(problems: Sequence[Problem], bounds: Bounds) -> list[Mechani
     designs: dict[int, Mechanism | PrivacyGamesError] = {}
     for margin in (ROUNDING_MARGIN, 4 * ROUNDING_MARGIN):
         optimal: dict[int, Mechanism] = {}
-        for number in range(len(problems)):
-            tighter = None if number in designs else _tighten(problems[number], bounds, margin)
-            design = None if tighter is None else _design(problems[number], tighter)
+        tighter = _tighten(problems[0], bounds, margin)
+        for number, problem in enumerate(problems):
+            if tighter is None or number in designs or not _is_possible(problem, tighter):
+                continue
+            design = _design(problem, tighter)
             if isinstance(design, Mechanism):
                 optimal[number] = design
-            elif design is not None:
+            else:
                 designs[number] = design
         designs |= _certify_rounded(problems, bounds, optimal)
     return [designs.get(number) or _design(problem, bounds) for number, problem in enumerate(problems)]
@@ -186,7 +188,7 @@ def _slope_margin(mesh: Mesh, epsilon: float) -> float:
 
 
 def _tighten(problem: Problem, bounds: Bounds, margin: float) -> Bounds | None:
-    """Bounds tightened by a relative margin; None where that costs too much, or is impossible."""
+    """Bounds tightened by a relative margin, whatever the prior; None where that costs too much."""
     epsilon_loss = 0.0
     if bounds.epsilon is not None:
         exponents = bounds.log_ratio_bounds(problem.distinguishability)
@@ -194,8 +196,12 @@ def _tighten(problem: Problem, bounds: Bounds, margin: float) -> Bounds | None:
         epsilon_loss = margin / float(positive.min()) if positive.size else 0.0
         if epsilon_loss > MAX_EPSILON_LOSS:
             return None
-    tighter = bounds.tightened(epsilon=epsilon_loss, distortion=2 * margin, cost=2 * margin)
-    return None if (tighter.problem_distortion or 0.0) > max_distortion(problem) else tighter
+    return bounds.tightened(epsilon=epsilon_loss, distortion=2 * margin, cost=2 * margin)
+
+
+def _is_possible(problem: Problem, bounds: Bounds) -> bool:
+    """Whether the bounds, with their margin, ask for no more distortion than there can be."""
+    return bounds.problem_distortion is None or bounds.problem_distortion <= max_distortion(problem)
 
 
 def design_records(
@@ -228,11 +234,10 @@ def design_records(
                     if isinstance(result, str):
                         failures.append(result)
                     elif member is first:
-                        require_owner(result, name_hash(member.name))
-                        locations[member.name] = writer.append(result, certified=own)
+                        locations[member.name] = writer.append(result, member.name, certified=own)
                     else:
                         record = relabel_record(result, member.name, member.details)
-                        locations[member.name] = writer.append(record, certified=True)
+                        locations[member.name] = writer.append(record, member.name, certified=True)
                     done += 1
                     if progress is not None:
                         seconds, message = monotonic() - started, f"{done} of {total} people"

@@ -10,7 +10,7 @@ from typing import IO
 
 from privacygames.atomic_io import file_lock, fsync_directory, open_atomic, write_bytes
 from privacygames.errors import GuaranteeViolated, InvalidFile, InvalidProblem, UnreadableFile
-from privacygames.fleet.person_record import header_of, name_hash
+from privacygames.fleet.person_record import header_of, name_hash, require_owner
 from privacygames.fleet.records import AnyPrior, prior_in, same_prior, verify_record
 from privacygames.fleet.regular_files import RegularFile, read_at
 from privacygames.fleet.shared_problem import SHARED_FILE, AnyShared, hash_shared, load_shared, read_shared
@@ -116,25 +116,28 @@ class FleetWriter:
                 continue
         return None
 
-    def append(self, record: bytes, *, certified: bool = False) -> RecordLocation:
-        """Append a record.
+    def append(self, record: bytes, name: str, *, certified: bool = False) -> RecordLocation:
+        """Append a person's record.
 
         Args:
             record: the record.
+            name: the person.
             certified: whether this release has just certified its mechanism, in this process or in one of its own.
                 Others need not be trusted: their mechanism is verified on these very bytes first.
 
         Raises:
-            InvalidFile: it is not a record of this fleet.
+            InvalidFile: it is not a record of this person, or of this fleet.
             GuaranteeViolated: its mechanism does not keep the fleet's guarantees.
         """
+        owner = name_hash(name)
+        require_owner(record, owner)
         if not certified:
             verify_record(record, self.shared)
         start = self._file.seek(0, os.SEEK_END) + RECORD_PREFIX_BYTES
         location = RecordLocation(start, len(record), sha256(record).digest())
         self._file.write(record_prefix(location.size, location.checksum) + record)
         self._file.flush()
-        self._pending[name_hash(header_of(record)["name"])] = location
+        self._pending[owner] = location
         return location
 
     def commit(self, locations: RecordLocations) -> None:

@@ -1,5 +1,6 @@
 """Work that is interrupted, or held up until something has happened."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,17 @@ class Gated:
         """Wait for the file, then do the job."""
         wait_until(self.gate.exists)
         return self.job.run()
+
+
+@dataclass(frozen=True)
+class Lethal:
+    """A job that kills whichever process does it."""
+
+    key: str = "lethal"
+
+    def run(self) -> Any:
+        """End this process."""
+        os._exit(1)
 
 
 class Counting(SerialExecutor):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import privacygames as pg
-from interruptions import Gated
+from interruptions import Gated, Lethal
 from privacygames.jobs import (
     DaskExecutor,
     Executor,
@@ -171,6 +171,19 @@ def test_leaving_a_client_early_takes_back_what_has_not_started(cluster: Any, tm
         wait_until(lambda: not any(client.processing().values()))
         assert not client.futures  # none is held, so that the cluster forgets them
         assert client.submit(os.getpid).result() > 0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_task_that_kills_every_worker_is_given_up_and_the_others_kept() -> None:
+    dask: Any = pytest.importorskip("dask")
+    finished: list[tuple[str, Any]] = []
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        two_workers() as cluster,
+        pytest.raises(pg.SolveFailed, match="1 tasks killed every worker that tried"),
+    ):
+        finished.extend(DaskExecutor(cluster).run([*CELLS[:1], Lethal()]))
+    assert [key for key, _ in finished] == [CELLS[0].key]
 
 
 @pytest.mark.filterwarnings("ignore")

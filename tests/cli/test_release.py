@@ -52,6 +52,33 @@ def test_release_show_and_verify(folder: Path) -> None:
     assert run("ledger", "verify", "none.db", folder=folder).exit_code == 8
 
 
+def test_a_budget_with_a_delta(folder: Path) -> None:
+    assert run("design", "home.toml", "--out", "home.pgm", folder=folder).exit_code == 0
+    terms = ("--budget", "4/24h", "--delta", 1e-6, "--within", 1)
+    plan = json.loads(run("ledger", "plan", "home.pgm", *terms, "--json", folder=folder).stdout)
+    assert plan["added"] <= plan["ledger"] <= plan["composed"]
+    shown = run("ledger", "plan", "home.pgm", "--budget", "4,delta=1e-6,within=1", folder=folder)
+    assert str(plan["ledger"]) in shown.stdout
+    options = ("home.pgm", "--ledger", "me.db")
+    name = "every 24 h within 1 km, delta 1e-06"
+    for number in range(plan["ledger"]):
+        made = json.loads(run("release", *options, *terms, "--json", folder=folder, text="cell-7\n").stdout)
+        balance = made["balances"][1]
+        assert (balance["name"], balance["releases_left"]) == (name, plan["ledger"] - number - 1)
+    spent = run("release", *options, *terms, folder=folder, text="cell-7\n")
+    assert spent.exit_code == 10
+    assert "% left of epsilon 4.0 with delta 1e-06 between secrets at most 1 km apart" in spent.stderr
+    other = run("release", *options, "--budget", "4/24h", folder=folder, text="cell-7\n")
+    assert other.exit_code == 3
+    assert "do not add up" in other.stderr
+    for command in ("show", "verify"):
+        table = " ".join(run("ledger", command, "me.db", folder=folder).stdout.split())
+        assert "With a delta, for all releases together" in table
+    account = json.loads(run("ledger", "show", "me.db", "--json", folder=folder).stdout)["accounts"][1]
+    assert account["approximate"]["delta"] == 1e-6
+    assert account["releases_left"] == 0
+
+
 def test_a_changed_problem_keeps_what_was_charged(folder: Path) -> None:
     options = ("--ledger", "me.db", "--budget", 1.5)
     assert run("release", "home.toml", *options, folder=folder, text="cell-7\n").exit_code == 0
@@ -110,6 +137,15 @@ def test_a_fixed_mechanism_a_moving_secret_and_other_ways(folder: Path) -> None:
         (("--budget", "abc"), "--budget takes"),
         (("--budget", "1/2w"), "--budget takes"),
         (("--budget", "-1"), "positive"),
+        (("--budget", "4,delta=2"), "between 0 and 1"),
+        (("--budget", "4,delta=x"), "--budget takes"),
+        (("--budget", "4,delta=1e-6,delta=1e-6"), "--budget takes"),
+        (("--budget", "4,epsilon=1"), "--budget takes"),
+        (("--budget", "4,delta=1e-6", "--delta", "1e-6"), "leave --delta out"),
+        (("--delta", "1e-6"), "--delta goes with --budget"),
+        (("--within", "1"), "--within goes with --delta"),
+        (("--budget", "4", "--delta", "1e-6", "--test", "1"), "--budget 4,delta=1e-6,within=1"),
+        (("--budget", "4", "--delta", "1e-6", "--within", "-1"), "0 or more"),
         (("--at", "noon"), "--at takes"),
         (("--at", "2024-05-01T12:00:00"), "offset"),
         (("--step", "5"), "--step goes with --trace"),

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 import privacygames as pg
 from accounts import UNITS, close_pairs, divergence, mechanism_of, pairs, rows
-from privacygames.composition import DominatingPair, dominating_pair, loss_pair, randomised_response_pair
+from privacygames.composition import (
+    DominatingPair,
+    bounded_variation_pair,
+    dominating_pair,
+    loss_pair,
+    randomised_response_pair,
+)
 from privacygames.errors import InvalidProblem
 
 RATIOS = sorted({Fraction(a, b) for a in range(UNITS + 1) for b in range(1, UNITS + 1)})
@@ -86,6 +92,53 @@ def test_distances_that_rounding_makes_larger_are_covered() -> None:
     mechanism = mechanism_of([[8, 8], [4, 12]])
     apart = np.array([[0.0, 0.1 + 0.2], [0.1 + 0.2, 0.0]])
     assert dominating_pair(mechanism, 0.3, distance=apart).largest_loss > 0
+
+
+@given(rows(5), rows(5), st.floats(0.0, 0.2), st.floats(0.0, 0.05))
+def test_randomised_response_that_is_rare_dominates_what_varies_little(
+    first: list[int], second: list[int], more: float, wider: float
+) -> None:
+    pair = DominatingPair(
+        np.array([each + 1 for each in first] + [43]), np.array([each + 1 for each in second] + [43]), 6
+    )
+    epsilon = max(pair.largest_loss, pair.reversed().largest_loss) * (1 + 1e-12) + 1e-12 + more
+    variation = float(pair.hockey_stick(1)) + wider
+    rare = bounded_variation_pair(epsilon, variation)
+    assert rare.dominates(pair)
+    assert rare.largest_loss <= epsilon + 1e-9
+    assert rare.delta(0.0) <= variation + 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-12, 0.3, 70.0])
+def test_extreme_variations(epsilon: float) -> None:
+    assert bounded_variation_pair(epsilon, 1.0).digest == randomised_response_pair(epsilon).digest
+    assert bounded_variation_pair(epsilon, 0.0).delta(0.0) <= np.tanh(epsilon / 2) + 1e-15
+    with pytest.raises(InvalidProblem, match="variation"):
+        bounded_variation_pair(epsilon, -0.1)
+
+
+def test_points_vary_no_faster_than_is_shown() -> None:
+    """Two outputs' worth of directions, near and far points, on a line and in the plane."""
+    chance = np.random.default_rng(5)
+    places = chance.uniform(0, 3, (5, 2))
+    town = pg.PointProblem(pg.PointPrior(pg.Area(3.0, 3.0), places[:3]), places)
+    line = pg.PointProblem(pg.PointPrior(pg.Interval(0.0, 3.0), [1.0, 2.0]), [0.5, 1.5, 2.5])
+    for problem, axes in [(town, 2), (line, 1)]:
+        mechanism = pg.design(problem, epsilon=0.6)
+        assert mechanism.variation_rate < 0.3 * 1.002
+        for distance in (1e-3, 0.3, 1.0):
+            points = chance.uniform(0, 3, (500, axes))
+            steps = chance.normal(size=(500, axes))
+            others = np.clip(points + distance * steps / np.hypot.reduce(steps, axis=1, keepdims=True), 0, 3)
+            near, far = (mechanism.probabilities(each if axes == 2 else each[:, 0]) for each in (points, others))
+            apart = np.hypot.reduce(points - others, axis=1)
+            variation = np.abs(near - far).sum(axis=1) / 2
+            assert (variation <= mechanism.variation_rate * apart + 1e-7).all()
+            pair = dominating_pair(mechanism, within=distance)
+            for epsilon in (0.0, 0.3 * distance):
+                assert (np.maximum(near - exp(epsilon) * far, 0).sum(axis=1) <= pair.delta(epsilon) + 1e-7).all()
+        steepest = np.abs(mechanism.probabilities([1.0, 1.001] if axes == 1 else [(1.0, 1.0), (1.001, 1.0)]))
+        assert np.abs(steepest[0] - steepest[1]).sum() / 2 > 0.3 * mechanism.variation_rate * 0.001
 
 
 def test_points_are_dominated_by_randomised_response() -> None:

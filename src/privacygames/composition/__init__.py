@@ -14,6 +14,7 @@ The theorems are in docs/theory/composition.md.
 from privacygames.composition.compositions import Bracket, Composition
 from privacygames.composition.dominating_pairs import (
     DominatingPair,
+    bounded_variation_pair,
     dominating_pair,
     loss_pair,
     randomised_response_pair,
@@ -41,6 +42,7 @@ __all__ = [
     "ReleaseCounts",
     "RenyiFilter",
     "best_order",
+    "bounded_variation_pair",
     "dominating_pair",
     "exact_renyi_limit",
     "loss_pair",

@@ -9,7 +9,7 @@ further apart, for every :math:`\alpha \ge 0` (docs/theory/composition.md).
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import inf
+from math import ceil, inf
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from privacygames.validation import is_number, require_instance
 
 SAME_DISTANCE = 1 + 1e-9
 """Secrets further apart than the distance asked for, by less than this factor, are covered too: rounding decides."""
+
+FEWEST = 2**30
+"""Smallest weight of the output of randomised response that misleads: its ratio is then exact to nine digits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +154,7 @@ def dominating_pair(
 ) -> DominatingPair:
     """The least pair that dominates a mechanism for every two secrets within a distance, both ways.
 
-    For a mechanism for points it is randomised response: the least pair for its certified ε.
+    For a mechanism for points it is the least pair for its certified ε, and for a bound on how fast its outputs change.
 
     >>> city = pg.Grid(5, 1, 5.0, 1.0)
     >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(city)), epsilon=1.0)
@@ -207,6 +210,30 @@ def randomised_response_pair(epsilon: float) -> DominatingPair:
     return DominatingPair(np.array([2**BITS - lies, lies]), np.array([lies, 2**BITS - lies]), BITS)
 
 
+def bounded_variation_pair(epsilon: float, variation: float) -> DominatingPair:
+    """The pair that dominates every pure ε guarantee whose total variation is bounded, too.
+
+    It is randomised response that is used with some probability only, and otherwise tells nothing.
+
+    >>> pair = pg.composition.bounded_variation_pair(1.0, 0.2)
+    >>> pair.losses.round(3).tolist(), pair.delta(0.0).__round__(6)
+    ([1.0, 0.0, -1.0], 0.2)
+    """
+    if not (is_number(variation) and variation >= 0):
+        raise InvalidProblem(Field("variation"), f" is {repr(variation)[:40]}; it must be a number, 0 or more")
+    coin = randomised_response_pair(epsilon)
+    if not 0 < epsilon <= BITS or variation >= 1:
+        return coin
+    odds = exponential_below(epsilon, above=True) - 1
+    # Odds and difference are at least what they must be, so that divergences are.
+    difference = max(ceil(Fraction(variation) * 2**BITS), ceil(odds * FEWEST))
+    rare = int(difference / odds)
+    if 2 * rare + difference >= 2**BITS:
+        return coin
+    often, none = rare + difference, 2**BITS - 2 * rare - difference
+    return DominatingPair(np.array([often, none, rare]), np.array([rare, none, often]), BITS)
+
+
 def _steps(alarms: list[int], detections: list[int]) -> tuple[IntArray, IntArray]:
     """The two distributions whose best tests a curve shows: its steps, in detections and in false alarms."""
     first, second = (np.diff(np.array([0, *each], dtype=np.int64)) for each in (detections, alarms))
@@ -220,4 +247,7 @@ def _pair_of_points(mechanism: RegionMechanism, within: float) -> DominatingPair
     exponent = min(of_distance, guarantee.any_pair * SAME_DISTANCE)
     if exponent == inf:
         raise InvalidProblem("this mechanism guarantees no epsilon between points: give a largest distance `within`")
-    return randomised_response_pair(exponent)
+    rate = getattr(mechanism, "variation_rate", inf)
+    if inf in (rate, within):
+        return randomised_response_pair(exponent)
+    return bounded_variation_pair(exponent, rate * (within + 2 * resolution) * SAME_DISTANCE)

@@ -78,7 +78,7 @@ def exact_renyi_limit(epsilon: Decimal, delta: float, order: float) -> Decimal:
 
     >>> from decimal import Decimal
     >>> pg.composition.exact_renyi_limit(Decimal("4.0"), 1e-6, 7.5)
-    Decimal('2.32415104604478')
+    Decimal('2.32762276096036')
 
     From δ ≤ c·e^((order − 1)(divergence − ε)) with c = (1 − 1/order)^(order − 1) / order (Canonne et al. 2020).
 

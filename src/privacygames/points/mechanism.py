@@ -38,6 +38,7 @@ from privacygames.points.finite import finite_problem
 from privacygames.points.mesh import Mesh
 from privacygames.points.problem import PointAdversary, PointProblem, adversary_arrays, largest_distortion
 from privacygames.points.relaxation import RelaxedPart, relaxation_bound
+from privacygames.points.variation import variation_rate
 from privacygames.points.verification import PointVerification, check, check_epsilon, check_weights
 from privacygames.points.weight_table import Point, PointTable
 from privacygames.problem import Bounds
@@ -159,6 +160,17 @@ class PointSampleable:
     def any_pair(self) -> float:
         """The largest ln p(o|x)/p(o|x') between any two points, at most: p(o|x) is a mean over control points."""
         return largest_log_ratio(self.weights)
+
+    @cached_property
+    def variation_rate(self) -> float:
+        """The total variation of the outputs of two points per unit of their distance, at most.
+
+        >>> line = pg.Interval(0.0, 4.0)
+        >>> mechanism = pg.design(pg.PointProblem(pg.PointPrior(line, [1.0, 3.0]), [1.0, 2.0, 3.0]), epsilon=0.5)
+        >>> mechanism.variation_rate <= 0.25 * (1 + 1e-6)  # ε/2 by the guarantee alone
+        True
+        """
+        return variation_rate(self.weights, self.bits, self.mesh)
 
     def keeps_epsilon(self, epsilon: float) -> bool:
         """Whether the verifier confirms an ε between any two points, on the very weights that are sampled.

@@ -21,7 +21,7 @@ BOX = (116.2, 39.8, 116.5, 40.0)
 BLOCKS = {
     "privacygames.tables.secret_columns.BLOCK": 7,
     "privacygames.tables.kernel.BLOCK": 7,
-    "privacygames.tables.set_columns.BLOCK": 7,
+    "privacygames.tables.adapters.pandas_frames.BLOCK": 7,
     "privacygames.tables.release_key.PART_ROWS": 5,
     "privacygames.mechanism.sampling.BLOCK": 3,
 }
@@ -148,7 +148,7 @@ def test_sets_in_any_column_of_lists_are_those_of_a_plain_loop(data: st.DataObje
     index = {label: position for position, label in enumerate(labels)}
     expected = [MISSING if row is None else index.get(frozenset(row), UNKNOWN) for row in rows[first:]]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("privacygames.tables.set_columns.BLOCK", 7)
+        patch.setattr("privacygames.tables.secret_columns.BLOCK", 7)
         positions = SecretReader(pg.Sets(labels), "films").positions({"films": array.slice(first)})
     assert positions.tolist() == expected
 
@@ -197,12 +197,22 @@ def test_pandas_objects_draw_as_the_same_lists_of_arrow_do(kind: Any) -> None:
         of_frame["films"].dropna().iloc[0][:] = "Alien"
 
 
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("rows", [0, 20])
+@pytest.mark.parametrize("first", [set(), [], None])
+def test_pandas_sets_of_which_whole_blocks_are_empty_or_missing(first: Any, rows: int) -> None:
+    given_rows: list[Any] = [first] * rows + [frozenset({"Alien"})] + [None] * rows
+    frame = pd.DataFrame({"films": pd.Series(given_rows, dtype=object)})
+    released, _ = apply(frame, {"films": Rule(mechanism=FILM, missing="null")})
+    assert released["films"].isna().tolist() == [row is None for row in given_rows]
+
+
 def test_pandas_sets_and_lists_may_be_mixed_but_not_with_texts() -> None:
     rows: list[Any] = [{"Alien"}, ["Brazil", "Alien"], frozenset(), None]
     frame = pd.DataFrame({"films": pd.Series(rows, dtype=object)})
     released, manifest = apply(frame, {"films": Rule(mechanism=FILM, missing="drop")})
     assert (len(released), manifest.counts.dropped) == (3, 1)
-    for other in ("Alien", 3, {1, "Alien"}):
+    for other in ("Alien", 3, {1, "Alien"}, [["Alien"]]):
         frame = pd.DataFrame({"films": pd.Series([{"Alien"}, other], dtype=object)})
         with pytest.raises(pg.InvalidProblem, match="'films' holds values of several kinds") as raised:
             apply(frame, {"films": FILM})

@@ -217,9 +217,8 @@ def _fitting_dictionary(table: Any, replaced: Any) -> Any:
 def take(table: Any, positions: IntArray, kind: Any) -> Any:
     """The entries of a table at some positions, null for negative ones. Dictionaries hold possible outputs only."""
     pa = import_optional("pyarrow")
-    mask = positions < 0
     narrow = positions.astype(np.int32)
-    indices = pa.array(narrow, mask=mask) if mask.any() else pa.array(narrow)
+    indices = pa.array(narrow, mask=narrow < 0) if int(narrow.min(initial=0)) < 0 else pa.array(narrow)
     if pa.types.is_dictionary(kind):
         labels = table.cast(kind.value_type)
         return pa.DictionaryArray.from_arrays(indices.cast(kind.index_type), labels, ordered=kind.ordered)

@@ -233,8 +233,10 @@ class KeyedBits:
         for start in range(0, len(identity), PART_ROWS):
             part = slice(start, min(start + PART_ROWS, len(identity)))
             count = part.stop - start
-            plain[:count] = identity[part]
-            if tweak is not None:
-                plain[:count, 1] ^= tweak[part].astype(np.uint64, copy=False)
+            if tweak is None:
+                plain[:count] = identity[part]
+            else:
+                plain[:count, 0] = identity[part, 0]
+                np.bitwise_xor(identity[part, 1], tweak[part].astype(np.uint64, copy=False), out=plain[:count, 1])
             encryptor.update_into(plain[:count].data.cast("B"), encrypted.data.cast("B"))
             yield part, encrypted[:count]

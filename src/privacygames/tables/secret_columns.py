@@ -20,8 +20,8 @@ UNKNOWN, MISSING = -1, -2
 """In place of an index: the row holds a value that is no secret of the mechanism; it holds no value."""
 
 BLOCK = 1 << 13
-"""Rows whose numbers are read, or whose outputs are drawn, at a time: their arrays, 64 KB each, fit a processor's
-second cache, and their memory is used again rather than returned to the operating system."""
+"""Rows whose numbers or sets are read, or whose outputs are drawn, at a time: their arrays, 64 KB each, fit a
+processor's second cache, and their memory is used again rather than returned to the operating system."""
 
 SWAPPED = " (inside with latitude and longitude swapped: the longitude comes first)"
 """A hint about points that lie in a grid or area only with their coordinates swapped."""
@@ -174,7 +174,7 @@ class SecretReader(ColumnReader):
         if self._numeric:
             return in_blocks(lambda array: self._by_number(array, name, nearest=nearest), columns, self.columns)
         if isinstance(self.space, Sets):
-            return self._by_set(columns[name], name)
+            return in_blocks(lambda array: self._by_set(array, name), columns, self.columns)
         return self._by_text(columns[name], name)
 
     def _by_points(self, axes: list[Any], *, nearest: bool) -> IntArray:

@@ -11,9 +11,6 @@ from privacygames.arrays import IntArray
 from privacygames.spaces import Label
 from privacygames.tables.optional_imports import import_optional
 
-BLOCK = 1 << 13
-"""Rows whose masks are made at a time: their members, a few for each row, fit a processor's second cache."""
-
 MAX_MASK_WORDS = 16
 """Largest number of 64-bit words of a mask. Sets of more than 1,023 different members are compared one by one."""
 
@@ -45,12 +42,7 @@ class SetIndex:
             return np.fromiter(rows, dtype=np.int64, count=len(array))
         members = self._numbers(array.flatten())  # without what null lists hide
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
-        ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        masks = np.empty((len(array), self._words), dtype=np.uint64)
-        for start in range(0, len(array), BLOCK):
-            ends_of_block = ends[start : start + BLOCK + 1]
-            members_of_block = members[ends_of_block[0] : ends_of_block[-1]]
-            masks[start : start + BLOCK] = self._masks(members_of_block, ends_of_block - ends_of_block[0])
+        masks = self._masks(members, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
         found = pc.index_in(_as_arrow(masks), value_set=self._known_masks)
         return np.asarray(pc.fill_null(found, self._unknown).to_numpy(zero_copy_only=False), dtype=np.int64)
 

@@ -1,9 +1,11 @@
 """pandas: columns are converted one by one, so that all others keep their dtype, and the frame its index."""
 
-from itertools import chain
+from collections import defaultdict
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygames.errors import InvalidProblem
 from privacygames.tables.kernel import CHUNK, Kernel, RowCounts
@@ -11,6 +13,7 @@ from privacygames.tables.manifest import Manifest
 from privacygames.tables.optional_imports import import_optional
 from privacygames.tables.prescan import Prescan
 from privacygames.tables.release_plan import ReleasePlan
+from privacygames.tables.secret_columns import BLOCK
 
 
 def release(frame: Any, plan: ReleasePlan) -> tuple[Any, Manifest]:
@@ -96,27 +99,57 @@ def transform(frame: Any, kernel: Kernel, start: int, columns: ArrowColumns | No
 def arrow_of(series: Any) -> Any:
     """A column as an Arrow array, with null for what pandas counts as missing."""
     pa = import_optional("pyarrow")
-    kinds = set(map(type, series.to_numpy())) if series.dtype == object else set()
     try:
-        if any(issubclass(kind, set | frozenset) for kind in kinds):
-            return _lists_of(series)
-        array = pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        array = _arrow_of_objects(series) if series.dtype == object else pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):  # the last one for members of lists that have no hash
         raise InvalidProblem(f"column {series.name!r} holds values of several kinds: cast it to one") from None
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _lists_of(series: Any) -> Any:
-    """A column of sets, and perhaps of lists, as an Arrow array of lists."""
+def _arrow_of_objects(series: Any) -> Any:
+    pa, objects = import_optional("pyarrow"), series.to_numpy()
+    if _hold_sets(objects[:BLOCK]):
+        return _lists_of(objects)
+    try:
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        if _hold_sets(objects):
+            return _lists_of(objects)
+        raise
+
+
+def _hold_sets(objects: NDArray[np.object_]) -> bool:
+    return any(issubclass(kind, set | frozenset) for kind in set(map(type, objects)))
+
+
+def _lists_of(objects: NDArray[np.object_]) -> Any:
+    """Sets, and perhaps lists, as an Arrow array of lists whose members are dictionary-encoded."""
+    import pandas as pd
+
     pa = import_optional("pyarrow")
-    missing, rows = series.isna().to_numpy(), series.to_numpy()
-    present = rows[~missing] if missing.any() else rows
-    if not all(issubclass(kind, set | frozenset | list | tuple | np.ndarray) for kind in set(map(type, present))):
-        raise pa.ArrowInvalid
-    lengths = np.zeros(len(rows) + 1, dtype=np.int64)
-    lengths[1:][~missing] = np.fromiter(map(len, present), dtype=np.int64, count=len(present))
-    members = pa.array(list(chain.from_iterable(present)), from_pandas=True)
-    return pa.LargeListArray.from_arrays(pa.array(np.cumsum(lengths)), members, mask=pa.array(missing))
+    lengths, missing = np.zeros(len(objects), dtype=np.int64), np.zeros(len(objects), dtype=bool)
+    code_of: defaultdict[Any, int] = defaultdict(count().__next__)
+    members = [np.zeros(0, dtype=np.int32)]
+    for start in range(0, len(objects), BLOCK):  # each object is read three times: while it is in the cache
+        part = slice(start, start + BLOCK)
+        block = objects[part]
+        if not _are_lists(block):
+            missing[part] = pd.isna(block)
+            block = block[~missing[part]]
+            if not _are_lists(block):
+                raise pa.ArrowInvalid
+        lengths[part][~missing[part]] = np.fromiter(map(len, block), dtype=np.int64, count=len(block))
+        codes = map(code_of.__getitem__, chain.from_iterable(block))
+        members.append(np.fromiter(codes, dtype=np.int32, count=int(lengths[part].sum())))
+    distinct = pa.array(list(code_of), from_pandas=True)
+    encoded = pa.DictionaryArray.from_arrays(pa.array(np.concatenate(members)), distinct)
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    return pa.LargeListArray.from_arrays(pa.array(ends), encoded, mask=pa.array(missing))
+
+
+def _are_lists(objects: NDArray[np.object_]) -> bool:
+    kinds = set(map(type, objects))
+    return all(issubclass(kind, set | frozenset | list | tuple | np.ndarray) for kind in kinds)
 
 
 def _output_series(arrays: list[Any], remaining: Any, originals: ArrowColumns, name: str) -> Any:

@@ -9,13 +9,24 @@ from privacygames.releases import (
     Choice,
     EvenSpread,
     Fixed,
+    FrequentPlaces,
     Memoised,
     Policy,
     Predictive,
     PublicState,
 )
 
-__all__ = ["BudgetPolicy", "Choice", "EvenSpread", "Fixed", "Memoised", "Policy", "Predictive", "PublicState"]
+__all__ = [
+    "BudgetPolicy",
+    "Choice",
+    "EvenSpread",
+    "Fixed",
+    "FrequentPlaces",
+    "Memoised",
+    "Policy",
+    "Predictive",
+    "PublicState",
+]
 
 
 def __dir__() -> list[str]:

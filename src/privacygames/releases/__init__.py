@@ -18,19 +18,22 @@ The secret is used in these modules: ``session.py`` converts it to its index, ``
 point; ``ledger_session.py`` looks up the charge of a memoised secret by its keyed mark; ``sampling.py`` computes that
 mark, and draws.
 
-``guarantees.py`` states what all releases together guarantee; ``validation.py`` checks the arguments.
+``guarantees.py`` states what all releases together guarantee, and ``place_guarantee.py`` what memoised ones guarantee
+about a place; ``validation.py`` checks the arguments.
 """
 
 from privacygames.releases.budgets import Budget
 from privacygames.releases.guarantees import Guarantees
 from privacygames.releases.inference_targets import InferenceTarget
 from privacygames.releases.ledger import Ledger, LedgerBalances, ReleaseRecord, VerifiedLedger
+from privacygames.releases.place_guarantee import PlaceGuarantee
 from privacygames.releases.point_session import PointReleases
 from privacygames.releases.policies import (
     BudgetPolicy,
     Choice,
     EvenSpread,
     Fixed,
+    FrequentPlaces,
     Memoised,
     Policy,
     Predictive,
@@ -49,11 +52,13 @@ __all__ = [
     "Choice",
     "EvenSpread",
     "Fixed",
+    "FrequentPlaces",
     "Guarantees",
     "InferenceTarget",
     "Ledger",
     "LedgerBalances",
     "Memoised",
+    "PlaceGuarantee",
     "PointPreview",
     "PointReleases",
     "Policy",

@@ -33,7 +33,7 @@ class Guarantees:
             moment.
         errors_past: the same on each moment so far, given all outputs.
         added_distance: for points with memoised outputs: distances between points count up to this much more, since
-            each point is moved to the centre of its cell; 0 otherwise.
+            each point is moved to the centre of its cell, or to the frequent place it is at; 0 otherwise.
         with_delta: what each budget with a delta guarantees, whatever is released until it is spent; with memoised
             outputs between traces with the same returns only.
 
@@ -75,7 +75,9 @@ class Guarantees:
         lines = [statements[self.charging]]
         if self.added_distance:
             added = self.scale.amount(f"{self.added_distance:.4g}")
-            lines.append(f"between points: each distance counts up to {added} more, for points are moved to centres")
+            lines.append(
+                f"between points: each distance counts up to {added} more, for points are moved to their place"
+            )
         returns = "" if self.charging == "releases" else ", with the same returns"
         lines += [f"whole trace{returns}: {each}" for each in self.with_delta]
         if self.moment_exponent is not None:

@@ -18,9 +18,17 @@ from privacygames.releases.decimal_epsilon import float_rounded_down
 from privacygames.releases.guarantees import Guarantees, trace_guarantees
 from privacygames.releases.ledger import NO_BELIEF, Ledger, LedgerHead, ReleaseEntry, WhenChanged, point_scope
 from privacygames.releases.ledger_session import LedgerSession
-from privacygames.releases.policies import BudgetPolicy, Memoised, Policy
+from privacygames.releases.place_guarantee import PlaceGuarantee, place_guarantee
+from privacygames.releases.policies import BudgetPolicy, FrequentPlaces, Memoised, Policy
 from privacygames.releases.release import Point, PointPreview, Release, output_text
-from privacygames.releases.sampling import DrawnOutput, MemoisedPlaces, draw_point_output, memoised_output
+from privacygames.releases.sampling import (
+    DrawnOutput,
+    MemoisedFrequentPlaces,
+    MemoisedPlaces,
+    PointFunction,
+    draw_point_output,
+    memoised_output,
+)
 from privacygames.releases.timeline import CLOCK_TOLERANCE, ReleaseClock, ReleaseTime
 from privacygames.releases.validation import checked_policy, require_clock_tolerance
 from privacygames.spaces import Area, Region
@@ -48,8 +56,8 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
         source: a mechanism for points that every output is drawn from (without its prior, too), or a problem that a
             mechanism is designed for, for each ε.
         epsilon: of every release, with a problem; alternatively ``policy`` determines it.
-        policy: :class:`Fixed`, :class:`EvenSpread` or a :class:`BudgetPolicy` of your own; or :class:`Memoised` with
-            the size of a ``place``.
+        policy: :class:`Fixed`, :class:`EvenSpread` or a :class:`BudgetPolicy` of your own; or :class:`FrequentPlaces`,
+            or :class:`Memoised` with the size of a ``place``.
         budget: as in :class:`Releases`; ε counts in the distance between points.
         when_spent: without budget left, ``"refuse"`` (an error) or ``"repeat"`` the last output.
         ledger: as in :class:`Releases`.
@@ -136,8 +144,21 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
         head, first = self._head(), self.accounts[0]
         spent = self.ledger.spent((first,), head.time)[0].amount
         statement = trace_guarantees(first.scale, first.max_distance, spent, self._earlier_releases(), still=False)
-        added = 0.0 if self._place is None else float(np.sqrt(self.region.dimension) * self._place)
-        return replace(statement, added_distance=added, with_delta=self._statements_with_delta())
+        return replace(statement, added_distance=2 * self._place_radius, with_delta=self._statements_with_delta())
+
+    def place_guarantee(self) -> PlaceGuarantee:
+        """What is guaranteed about where one place lies, such as home, with memoised outputs."""
+        if self.policy.charging != "places":
+            raise InvalidProblem("outputs of a place are independent draws here: only FrequentPlaces and Memoised")
+        self._head()
+        return place_guarantee(self.ledger.records(), self.accounts[0].scale, self._place_radius)
+
+    @property
+    def _place_radius(self) -> float:
+        """How far from what they are replaced by points may be; 0 where they are not replaced."""
+        if isinstance(self.policy, FrequentPlaces):
+            return self.policy.radius
+        return 0.0 if self._place is None else float(np.sqrt(self.region.dimension) * self._place / 2)
 
     @property
     def _place(self) -> float | None:
@@ -166,7 +187,8 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
 
     def _entry(self, preview: PointPreview, secret: FloatArray, key: str | None) -> ReleaseEntry:
         drawn = self._output(preview, secret)
-        new_function = preview.mechanism is not None and self._place is not None and not preview.used_before
+        memoised = preview.mechanism is not None and self.policy.charging == "places"
+        new_function = memoised and not preview.used_before
         return ReleaseEntry(
             key=key,
             time=preview.when.time,
@@ -182,12 +204,16 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
 
     def _output(self, preview: PointPreview, point: FloatArray) -> DrawnOutput:
         function = None if preview.mechanism is None else self._function(preview.mechanism)
-        if function is not None:
-            first = memoised_output(function, function.cell(point), preview.charges)
-            drawn = self._charged_once(first, preview)
+        cell = None if function is None else function.cell(point)
+        if function is not None and cell is not None:
+            drawn = self._charged_once(memoised_output(function, cell, preview.charges), preview)
             if drawn is not None:
                 return drawn
-        elif preview.mechanism is not None:
+        elif isinstance(self.policy, FrequentPlaces) and self.policy.elsewhere == "repeat":
+            if preview.last_output is None:
+                raise InvalidProblem("the first release must be at one of the places: there is no output to repeat yet")
+            return DrawnOutput(preview.last_output, "away", None, None, self._no_charges)
+        elif preview.mechanism is not None and self._affordable(preview.charges, preview.spent):
             return draw_point_output(preview.mechanism, point, preview.charges, self._generator)
         self._require_fallback(preview)
         return DrawnOutput(preview.last_output or 0, "repeated", None, None, self._no_charges)
@@ -198,8 +224,10 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
         latitude_first = isinstance(self.region, Area) and self.region.box is not None
         return output_text(point[::-1] if latitude_first and isinstance(point, tuple) else point)
 
-    def _function(self, mechanism: PointSampleable) -> MemoisedPlaces | None:
+    def _function(self, mechanism: PointSampleable) -> PointFunction | None:
         """The memoised function of a mechanism; None where each output is drawn independently."""
+        if isinstance(self.policy, FrequentPlaces):
+            return MemoisedFrequentPlaces(mechanism, self.policy.memo_key, self.policy.places, self.policy.radius)
         if not isinstance(self.policy, Memoised) or self.policy.place is None:
             return None
         return MemoisedPlaces(mechanism, self.policy.memo_key, self.policy.place)
@@ -233,8 +261,15 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
         return f"PointReleases({self.region!r}, {type(self.policy).__name__}, {self.ledger!r})"
 
 
-def _checked_policy(policy: Policy, region: Region) -> BudgetPolicy | Memoised:
+def _checked_policy(policy: Policy, region: Region) -> BudgetPolicy | FrequentPlaces | Memoised:
     """The policy, if it works for points."""
+    if isinstance(policy, FrequentPlaces):
+        if policy.places.ndim != region.dimension:
+            raise InvalidProblem("give each place as a point of the region: a pair, or a number on an interval")
+        region.project(policy.places)  # raises where one is no point
+        if policy.radius > max(region.lengths):
+            raise InvalidProblem(Field("radius"), " is larger than the region: every point would be at every place")
+        return policy
     if isinstance(policy, Memoised):
         smallest = SMALLEST_PLACE * max(region.lengths)
         if policy.place is None or not smallest <= policy.place <= max(region.lengths):
@@ -249,8 +284,8 @@ def _checked_policy(policy: Policy, region: Region) -> BudgetPolicy | Memoised:
         return policy
     raise InvalidProblem(
         f"{type(policy).__name__} needs a belief over finitely many secrets, and between points there is none: use "
-        "Fixed, EvenSpread, Memoised or a BudgetPolicy of your own; or Releases on the cells of a grid, whose "
-        "guarantees are between cells"
+        "Fixed, EvenSpread, FrequentPlaces, Memoised or a BudgetPolicy of your own; or Releases on the cells of a "
+        "grid, whose guarantees are between cells"
     )
 
 

@@ -10,8 +10,9 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, as_floats, freeze
 from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import Mechanism, certify
 from privacygames.problem import Bounds, Problem
@@ -20,9 +21,12 @@ from privacygames.releases.decimal_epsilon import NOTHING, exact_amount, float_r
 from privacygames.spaces import Categories
 from privacygames.validation import is_integer, is_number, require_choice
 
-__all__ = ["BudgetPolicy", "EvenSpread", "Fixed", "Memoised", "Policy", "Predictive"]
+__all__ = ["BudgetPolicy", "EvenSpread", "Fixed", "FrequentPlaces", "Memoised", "Policy", "Predictive"]
 
 Prediction = Literal["last", "belief"]
+Elsewhere = Literal["repeat", "draw"]
+"""What is released away from all frequent places: the last output again, or an independent draw that is charged."""
+
 KEEP, RENEW = 0, 1
 """The indices of the two outputs of a prediction test."""
 
@@ -298,8 +302,7 @@ class Memoised(Policy):
     guarantees_distortion = False
 
     def __init__(self, key: bytes, epsilon: float | None = None, *, place: float | None = None) -> None:
-        if not isinstance(key, bytes) or len(key) < MIN_KEY_BYTES:
-            raise InvalidProblem(f"a memoised policy's key must be at least {MIN_KEY_BYTES} random bytes")
+        _require_memo_key(key)
         if place is not None and not (is_number(place) and 0 < place < np.inf):
             raise InvalidProblem(Field("place"), " must be a positive number, in the unit of distances")
         self.epsilon = None if epsilon is None else exact_amount(epsilon, "epsilon")
@@ -317,6 +320,74 @@ class Memoised(Policy):
 
     def __repr__(self) -> str:
         return f"Memoised(epsilon={self.epsilon}{'' if self.place is None else f', place={self.place:g}'})"
+
+
+class FrequentPlaces(Policy):
+    """One output for home, one for work, and one for every other place that the user returns to; for points only.
+
+    Wherever the user is within ``radius`` of a place, the place's output is released. It is drawn once, at the place's
+    own coordinates, so that fixes a few metres apart are no fresh draws, no border of a cell divides a place, and any
+    number of releases reveals one draw for each place, the pattern of visits, and nothing else (docs/theory/weeks.md).
+    Away from all places the last output is repeated: nobody sees the user leave, only arrive at another place.
+
+    Outputs follow from the key and a place's coordinates: more places can be added, and no output changes.
+
+    Args:
+        key: at least 16 random bytes that only the user has; whoever has it can look up the places of outputs.
+        places: the places in the region's coordinates: pairs, or numbers on an interval.
+        radius: how far from a place the user counts as being at it, in the unit of distances.
+        epsilon: of the one draw for each place; None if a fixed mechanism determines it.
+        elsewhere: ``"repeat"`` the last output, or ``"draw"`` an independent one, which is charged ε every time.
+
+    >>> town = pg.Area(2.0, 2.0)
+    >>> problem = pg.PointProblem(pg.PointPrior(town, [(0.5, 0.5), (1.5, 1.2)]), [(0.5, 0.5), (1.5, 1.2)])
+    >>> policy = pg.policies.FrequentPlaces(b"0123456789abcdef", [(0.5, 0.5), (1.5, 1.2)], radius=0.1, epsilon=0.5)
+    >>> releases = pg.PointReleases(problem, policy=policy)
+    >>> night, morning = releases.release((0.51, 0.48)), releases.release((0.49, 0.52))
+    >>> on_the_way, work = releases.release((0.9, 0.9)), releases.release((1.5, 1.2))
+    >>> [each.epsilon for each in (night, morning, on_the_way, work)]
+    [0.5, 0.0, 0.0, 0.5]
+    """
+
+    charging = "places"
+    guarantees_distortion = False
+
+    def __init__(
+        self,
+        key: bytes,
+        places: ArrayLike,
+        *,
+        radius: float,
+        epsilon: float | None = None,
+        elsewhere: Elsewhere = "repeat",
+    ) -> None:
+        _require_memo_key(key)
+        if not (is_number(radius) and 0 < radius < np.inf):
+            raise InvalidProblem(Field("radius"), " must be a positive number, in the unit of distances")
+        require_choice(elsewhere, get_args(Elsewhere), "elsewhere")
+        points = as_floats(places, "the places")
+        if points.ndim not in (1, 2) or len(points) == 0:
+            raise InvalidProblem("give at least one place, each as a pair of coordinates, or a number on an interval")
+        self.epsilon = None if epsilon is None else exact_amount(epsilon, "epsilon")
+        self.radius, self.elsewhere = float(radius), elsewhere
+        self._key, self._places = key, freeze(points)
+
+    @property
+    def memo_key(self) -> bytes:
+        """The key, which must not appear in messages or logs."""
+        return self._key
+
+    @property
+    def places(self) -> FloatArray:
+        """The places, which must not appear in messages or logs."""
+        return self._places
+
+    def choose(self, public_state: PublicState) -> Choice | None:  # noqa: ARG002 - of the base class
+        """Refused: places are points, and finitely many secrets are all memoised by :class:`Memoised`."""
+        raise InvalidProblem("frequent places are for points: use PointReleases; or Memoised for cells and labels")
+
+    def __repr__(self) -> str:
+        return f"FrequentPlaces({len(self._places)} places, radius={self.radius:g}, epsilon={self.epsilon})"
 
 
 def prediction_test(problem: Problem, prediction: int, epsilon: float, within: float) -> Mechanism:
@@ -339,6 +410,12 @@ def prediction_test(problem: Problem, prediction: int, epsilon: float, within: f
     )
     probabilities = np.stack([keep, 1 - keep], axis=1)
     return certify(statement, Bounds(epsilon=epsilon), probabilities, origin="noisy threshold")
+
+
+def _require_memo_key(key: bytes) -> None:
+    """Refuse a memoisation key that could be guessed."""
+    if not isinstance(key, bytes) or len(key) < MIN_KEY_BYTES:
+        raise InvalidProblem(f"a memoised policy's key must be at least {MIN_KEY_BYTES} random bytes")
 
 
 def _same_measures(one: Problem, other: Problem) -> bool:

@@ -24,11 +24,12 @@ Point = float | tuple[float, float]
 Output = TypeVar("Output", bound=Label | Point)
 """The type of outputs: labels, or coordinates of points."""
 
-Source = Literal["drawn", "kept", "memoised", "repeated", "belief"]
+Source = Literal["drawn", "kept", "memoised", "away", "repeated", "belief"]
 SOURCES: dict[str, str] = {
     "drawn": "drawn from a mechanism",
     "kept": "the prediction, which passed its test",
     "memoised": "the memoised output of the secret",
+    "away": "the last output again: the user is at none of the frequent places",
     "repeated": "the last output again: the budget is spent",
     "belief": "from the belief alone: the budget is spent",
 }
@@ -173,7 +174,8 @@ class Release(Generic[Output]):
         spent_any_pair: the same for ``spent``.
         left: the smallest remainder of the budgets in the problem's distinguishability; None: there is none.
         balances: every budget.
-        source: ``"drawn"``; ``"kept"`` (a prediction that passed its test); ``"memoised"``; or, if the budget is spent,
+        source: ``"drawn"``; ``"kept"`` (a prediction that passed its test); ``"memoised"``; ``"away"`` (the last output
+            again, from none of the frequent places); or, if the budget is spent,
             ``"repeated"`` or from the ``"belief"``.
         entropy: of the belief after it, in bits.
         expected_error: of the optimal attack on the *present* secret, on average over all possible outputs, under the

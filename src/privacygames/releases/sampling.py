@@ -152,8 +152,16 @@ Cell = tuple[int, ...]
 """The position of a cell along each axis, counted from the region's lower ends."""
 
 
+class PointFunction(KeyedFunction[Cell]):
+    """A memoised function of points, which are replaced by their cell or the frequent place they are at first."""
+
+    @abstractmethod
+    def cell(self, point: FloatArray) -> Cell | None:
+        """What a point in the region's coordinates, (1, axes), is replaced by; None if it has no memoised output."""
+
+
 @dataclass(frozen=True, eq=False)
-class MemoisedPlaces(KeyedFunction[Cell]):
+class MemoisedPlaces(PointFunction):
     """A memoised function of the cells of a region: every point of a cell has the output of the cell's centre.
 
     Attributes:
@@ -182,6 +190,42 @@ class MemoisedPlaces(KeyedFunction[Cell]):
         centre = np.minimum((np.array([secret]) + 0.5) * self.side, self.mechanism.secrets.lengths)
         words = lambda number: np.array([self._keyed_word(secret, number)], dtype=np.uint64)  # noqa: E731
         return int(self.mechanism.row_sampler().draw(self.mechanism.mesh.encode(centre), words)[0])
+
+
+@dataclass(frozen=True, eq=False)
+class MemoisedFrequentPlaces(PointFunction):
+    """A memoised function of frequent places: every point near one has the output of the place itself.
+
+    Attributes:
+        mechanism: the distribution of the outputs.
+        key: random bytes that only the user has.
+        places: the coordinates of the places, (places,) or (places, axes).
+        radius: how far from a place a point may be, in the unit of distances.
+    """
+
+    mechanism: PointSampleable
+    key: bytes = field(repr=False)
+    places: FloatArray = field(repr=False)
+    radius: float
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        """The mechanism; not the places, so that adding one changes no output."""
+        return self.mechanism.digest, "frequent places"
+
+    def cell(self, point: FloatArray) -> Cell | None:
+        """The nearest place within the radius, as the mesh encodes it."""
+        places = self.mechanism.secrets.clamp(self.places)
+        distances = np.linalg.norm(places - self.mechanism.secrets.clamp(point), axis=1)
+        nearest = int(distances.argmin())
+        if distances[nearest] > self.radius:
+            return None
+        return (int(self.mechanism.mesh.encode(places[[nearest]])[0]),)
+
+    def output(self, secret: Cell) -> int:
+        """The index of the output for a place."""
+        words = lambda number: np.array([self._keyed_word(*secret, number)], dtype=np.uint64)  # noqa: E731
+        return int(self.mechanism.row_sampler().draw(np.array(secret), words)[0])
 
 
 def memoised_output(function: KeyedFunction[Secret], secret: Secret, charges: tuple[Decimal, ...]) -> DrawnOutput:

@@ -60,7 +60,7 @@ def checked_policy(epsilon: float | None, policy: Policy | None, *, fixed_mechan
     """The policy that is given directly, or by an epsilon or a mechanism."""
     if policy is not None:
         if not isinstance(policy, Policy):
-            raise InvalidProblem("policy must be a Policy: EvenSpread, Predictive, Memoised or Fixed")
+            raise InvalidProblem("policy must be a Policy: EvenSpread, Predictive, Memoised, FrequentPlaces or Fixed")
         if epsilon is not None:
             raise InvalidProblem("the policy says how much epsilon a release uses: leave epsilon out")
     elif epsilon is None and not fixed_mechanism:

@@ -132,6 +132,7 @@ class ReleaseRecord:
         time: unix seconds; None if the ledger counts steps.
         output_index: the index of the output.
         mechanism: the digest of the mechanism that drew it.
+        secret_mark: the keyed mark of a memoised secret: equal marks are one draw.
         report: plain values about it.
         charges: the charge to each account.
         totals: the running total of each account after it.
@@ -143,6 +144,7 @@ class ReleaseRecord:
     time: float | None
     output_index: int
     mechanism: str | None
+    secret_mark: str | None
     report: dict[str, object]
     charges: tuple[Decimal, ...]
     totals: tuple[Decimal, ...]
@@ -236,6 +238,7 @@ def release_record(event: Event, number: int, scope_event: int) -> ReleaseRecord
         time=event.time if event.clocked else None,
         output_index=-1 if event.output_index is None else event.output_index,
         mechanism=event.mechanism,
+        secret_mark=event.secret_mark,
         report=json.loads(event.report),
         charges=tuple(read_amount(amount) for _, amount, _ in event.charges),
         totals=tuple(read_amount(so_far) for _, _, so_far in event.charges),

@@ -7,6 +7,7 @@ problem's distinguishability, whatever ε was the mechanism's parameter (the cer
 from privacygames.baselines.exponential_mechanism import exponential, randomised_response
 from privacygames.baselines.integer_noise import geometric, staircase
 from privacygames.baselines.planar import planar_laplace, planar_laplace_noise
+from privacygames.baselines.plateau_noise import PlateauNoise
 from privacygames.baselines.registry import BASELINES, REMAP, RESERVED, Baseline, baseline_names, register
 from privacygames.baselines.trivial import cheapest, constant, identity, remap, uniform
 
@@ -15,6 +16,7 @@ __all__ = [
     "REMAP",
     "RESERVED",
     "Baseline",
+    "PlateauNoise",
     "baseline_names",
     "cheapest",
     "constant",

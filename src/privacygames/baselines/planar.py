@@ -74,13 +74,13 @@ def planar_laplace_noise(epsilon: float, count: int, generator: "np.random.Gener
     from scipy.special import lambertw
 
     epsilon = require_epsilon(epsilon)
-    quantile, turn = _uniforms(count, generator), _uniforms(count, generator)
+    quantile, turn = random_uniforms(count, generator), random_uniforms(count, generator)
     radius = np.maximum(-(lambertw((quantile - 1) / np.e, -1).real + 1), 0.0) / epsilon
     angle = 2 * np.pi * turn
     return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 
 
-def _uniforms(count: int, generator: "np.random.Generator | None") -> FloatArray:
+def random_uniforms(count: int, generator: "np.random.Generator | None") -> FloatArray:
     """Uniform numbers strictly between 0 and 1: odd multiples of 2^-54."""
     if generator is None:
         integers = np.frombuffer(os.urandom(8 * count), dtype=np.uint64) >> np.uint64(64 - DOUBLE_BITS)

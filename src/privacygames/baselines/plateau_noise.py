@@ -1,0 +1,112 @@
+"""Planar noise with a plateau: the cheapest one with an ε and a bound on how well any disk can be guessed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.baselines.planar import random_uniforms
+from privacygames.errors import Field, InvalidProblem
+from privacygames.problem import require_epsilon
+from privacygames.validation import is_number
+
+
+@dataclass(frozen=True)
+class PlateauNoise:
+    r"""Noise in the plane whose density is constant up to a radius R, and falls by :math:`e^{-ε}` per unit beyond.
+
+    ε holds between any two points of the plane. Given one output, and no knowledge about the point beforehand, the
+    posterior density is nowhere larger than on the plateau, so no disk of radius r is guessed with a probability above
+    :math:`c\,πr^2`. Of all mechanisms with this ε and this largest density it has the least expected distance
+    (docs/theory/weeks.md). Planar Laplace noise is the case R = 0.
+
+    Like :func:`planar_laplace_noise` it is computed in floating point, and not certified.
+
+    Args:
+        epsilon: ε per unit of distance.
+        plateau: the radius R, 0 or more.
+
+    >>> noise = pg.baselines.PlateauNoise.against_disks(10.0, radius=0.2, probability=0.2642)
+    >>> laplace = pg.baselines.PlateauNoise(5.0, 0.0)
+    >>> [round(each.probability_within(0.2), 4) for each in (noise, laplace)]
+    [0.2642, 0.2642]
+    >>> [round(each.expected_distance, 3) for each in (noise, laplace)]
+    [0.293, 0.4]
+    """
+
+    epsilon: float
+    plateau: float
+
+    def __post_init__(self) -> None:
+        require_epsilon(self.epsilon)
+        if not self.epsilon > 0:
+            raise InvalidProblem(Field("epsilon"), " must be positive: without one, noise has no end")
+        if not (is_number(self.plateau) and 0 <= self.plateau < np.inf):
+            raise InvalidProblem(Field("plateau"), " must be a radius, 0 or more")
+
+    @classmethod
+    def against_disks(cls, epsilon: float, *, radius: float, probability: float) -> "PlateauNoise":
+        """The noise that guarantees ε, and that no disk of a radius is guessed with more than a probability.
+
+        Args:
+            epsilon: ε per unit of distance.
+            radius: of the disks.
+            probability: the largest one; if ε alone guarantees as much, the plateau has radius 0.
+        """
+        for name, value in (("radius", radius), ("probability", probability)):
+            if not (is_number(value) and 0 < value < np.inf):
+                raise InvalidProblem(Field(name), " must be a positive number")
+        cls(epsilon, 0.0)
+        square = radius**2 / probability - 1 / epsilon**2  # 1/(πc) − 1/ε², with c = probability / (πr²)
+        return cls(epsilon, max(0.0, float(np.sqrt(max(square, 0.0))) - 1 / epsilon))
+
+    @property
+    def largest_density(self) -> float:
+        """The density c on the plateau: per square unit of distance."""
+        scale = 1 / self.epsilon
+        return float(1 / (2 * np.pi * (self.plateau**2 / 2 + self.plateau * scale + scale**2)))
+
+    @property
+    def expected_distance(self) -> float:
+        """The expected distance of an output from the point."""
+        reach, scale = self.plateau, 1 / self.epsilon
+        moment = reach**3 / 3 + reach**2 * scale + 2 * reach * scale**2 + 2 * scale**3
+        return float(2 * np.pi * self.largest_density * moment)
+
+    def probability_within(self, radius: float) -> float:
+        """The probability that an output is within a radius of the point.
+
+        Args:
+            radius: in the unit of distances.
+        """
+        reach, scale = self.plateau, 1 / self.epsilon
+        inner = min(radius, reach) ** 2 / 2
+        beyond = max(radius - reach, 0.0)
+        outer = (reach * scale + scale**2) - np.exp(-self.epsilon * beyond) * ((reach + beyond) * scale + scale**2)
+        return float(2 * np.pi * self.largest_density * (inner + outer))
+
+    def log_density(self, distances: FloatArray) -> FloatArray:
+        """The logarithm of the density at distances from the point.
+
+        Args:
+            distances: in the unit of distances.
+        """
+        return np.asarray(np.log(self.largest_density) - self.epsilon * np.maximum(distances - self.plateau, 0.0))
+
+    def sample(self, count: int, generator: np.random.Generator | None = None) -> FloatArray:
+        """Noise (east, north), shape (count, 2).
+
+        Args:
+            count: number of points.
+            generator: a seeded generator for reproducible experiments; by default the operating system's randomness.
+        """
+        part, first, second, turn = (random_uniforms(count, generator) for _ in range(4))
+        scale, reach = 1 / self.epsilon, self.plateau
+        inside = np.pi * reach**2 * self.largest_density
+        steps = -np.log(first) * scale
+        also = part > inside + (1 - inside) * reach / (reach + scale)  # the density beyond is (R + t)e^{−εt}
+        radius = np.where(
+            part < inside, reach * np.sqrt(first), reach + steps - np.where(also, np.log(second) * scale, 0)
+        )
+        angle = 2 * np.pi * turn
+        return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)

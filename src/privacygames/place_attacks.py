@@ -227,12 +227,14 @@ def stay_points(points: ArrayLike, *, radius: float, least: int) -> StayPoints:
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
 
-    positions, radius = _points(points), _positive(radius, "the radius")
+    radius = _positive(radius, "the radius")
     if not is_integer(least):
         raise InvalidProblem("least must be a whole number, 1 or more")
+    positions, which, copies = np.unique(_points(points), axis=0, return_inverse=True, return_counts=True)
     count = len(positions)
     pairs = cKDTree(positions).query_pairs(radius, output_type="ndarray")
-    core = 1 + np.bincount(pairs.ravel(), minlength=count) >= least
+    near = np.bincount(pairs.ravel(), copies[pairs[:, ::-1]].ravel(), minlength=count)
+    core = copies + near >= least
     edges = pairs[core[pairs].all(axis=1)]
     graph = coo_array((np.ones(len(edges), dtype=np.int8), edges.T), shape=(count, count))
     components = connected_components(graph, directed=False)[1]
@@ -241,10 +243,10 @@ def stay_points(points: ArrayLike, *, radius: float, least: int) -> StayPoints:
     for one, other in ((0, 1), (1, 0)):
         border = pairs[core[pairs[:, one]] & ~core[pairs[:, other]]]
         labels[border[:, other]] = labels[border[:, one]]
-    clusters = int(labels.max(initial=-1)) + 1
-    sizes = np.bincount(labels[labels >= 0], minlength=clusters)
-    axes = [np.bincount(labels[labels >= 0], each[labels >= 0], minlength=clusters) / sizes for each in positions.T]
-    return StayPoints(freeze(np.stack(axes, axis=1)), freeze(labels))
+    inside, clusters = labels >= 0, int(labels.max(initial=-1)) + 1
+    sizes = np.bincount(labels[inside], copies[inside], minlength=clusters)
+    sums = [np.bincount(labels[inside], (copies * axis)[inside], minlength=clusters) for axis in positions.T]
+    return StayPoints(freeze(np.stack(sums, axis=1) / sizes[:, None]), freeze(labels[which.ravel()]))
 
 
 def stay_point_attack(

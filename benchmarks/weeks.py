@@ -258,8 +258,13 @@ def with_arrivals(home: PlateauNoise, others: PlateauNoise) -> Attack:
     return attack
 
 
+def rounded(positions: Array) -> Array:
+    """Positions to ten metres: many are then equal, which makes clusters fast, and hardly moves their centres."""
+    return np.round(positions, 2)
+
+
 def stay_points(seen: Published) -> Array | None:
-    return place_attacks.stay_point_attack(seen.times, seen.positions, radius=CLUSTER)
+    return place_attacks.stay_point_attack(seen.times, rounded(seen.positions), radius=CLUSTER)
 
 
 def most_frequent(seen: Published) -> Array | None:
@@ -312,8 +317,7 @@ def rows() -> list[Row]:
 
 
 def stays(positions: Array) -> Array:
-    """The centres of clusters of positions, rounded to ten metres first: equal ones are fast."""
-    return place_attacks.stay_points(np.round(positions, 2), radius=CLUSTER, least=6).centres
+    return place_attacks.stay_points(rounded(positions), radius=CLUSTER, least=6).centres
 
 
 def measured(row: Row, user: Person, true_stays: Array) -> dict[str, Any]:

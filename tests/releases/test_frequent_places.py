@@ -76,6 +76,28 @@ def test_no_sequence_reveals_more_of_a_place_than_one_draw(pattern: tuple[int, .
     assert tightest > -1e-6, "some sequence shifts the odds by as much as is allowed"
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_correlated_places_add_the_ratio_of_the_pattern_and_at_most_a_diameter(seed: int, depends: bool) -> None:
+    """Home, and a second place that is drawn given the pattern, or given the pattern and home; three releases."""
+    rng = np.random.default_rng(seed)
+    rows, patterns_of_two = EXACT.probabilities, list(all_patterns(3, 2))
+    pattern_given_home = rng.dirichlet(np.ones(len(patterns_of_two)), size=4)
+    other_given = rng.dirichlet(np.full(4, 0.3), size=(len(patterns_of_two), 4 if depends else 1))
+    diameter = 3.0 if depends else 0.0
+    for one, other in product(range(4), repeat=2):
+        for number in range(len(patterns_of_two)):
+            logs = []
+            for home in (one, other):
+                second = other_given[number, home if depends else 0] @ rows
+                with np.errstate(divide="ignore"):
+                    logs.append(np.log(pattern_given_home[home, number] * np.outer(rows[home], second)))
+            with np.errstate(invalid="ignore"):
+                shift = np.nanmax(logs[0] - logs[1])
+            pattern = np.log(pattern_given_home[one, number] / pattern_given_home[other, number])
+            assert shift <= EPSILON * (abs(CELLS.values[one] - CELLS.values[other]) + diameter) + pattern + 1e-9
+
+
 def test_independent_draws_reveal_more_with_every_release() -> None:
     """The control: the same four releases of one place, each drawn anew, exceed what one draw allows."""
     released = EXACT.probabilities[:, EXACT.probabilities.max(axis=0) > 0]

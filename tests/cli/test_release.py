@@ -247,6 +247,12 @@ def test_points_of_a_problem_file_on_a_line_and_at_places(town: Path) -> None:
     told = [json.loads(run("release", *places, folder=town, text="39.9021,116.3021\n").stdout) for _ in range(2)]
     assert [each["epsilon"] for each in told] == [1.0, 0.0]
     assert told[0]["observable"] == told[1]["observable"]
+    (town / "places").write_text("39.9021,116.3021\n\n39.918,116.338\n")
+    frequent = ("town.pgm", "--ledger", "e.db", "--memoised", "key", "--places", "places", "--radius", 0.1, "--json")
+    fixes = ("39.9022,116.3020\n", "39.9020,116.3022\n", "39.91,116.32\n", "39.918,116.338\n")
+    week = [json.loads(run("release", *frequent, folder=town, text=fix).stdout) for fix in fixes]
+    assert [each["epsilon"] for each in week] == [1.0, 0.0, 0.0, 1.0]
+    assert [each["source"] for each in week] == ["memoised", "memoised", "away", "memoised"]
 
 
 @pytest.mark.parametrize(
@@ -260,6 +266,14 @@ def test_points_of_a_problem_file_on_a_line_and_at_places(town: Path) -> None:
         (("town.pgm", "--memoised", "town.toml"), "39.91,116.31", "--place must say how large a place is"),
         (("town.pgm", "--place", 1), "39.91,116.31", "--place goes with --memoised"),
         (("home.toml", "--memoised", "town.toml", "--place", 1), "cell-7", "leave it out"),
+        (("home.toml", "--memoised", "town.toml", "--places", "x", "--radius", 1), "cell-7", "secrets that are points"),
+        (("town.pgm", "--memoised", "town.toml", "--places", "x"), "39.91,116.31", "--places and --radius go together"),
+        (("town.pgm", "--radius", 1), "39.91,116.31", "--places and --radius go together"),
+        (
+            ("town.pgm", "--memoised", "town.toml", "--places", "town.toml", "--radius", 1),
+            "39.91,116.31",
+            "line 2 of town.toml: it is not LATITUDE",
+        ),
         (("town.pgm",), "116.31,39.91", "the latitude first"),
         (("town.pgm",), "39.91", "the secret: it is not LATITUDE,LONGITUDE"),
         (("town.pgm",), "nan,116.31", "the secret: it is not LATITUDE,LONGITUDE"),

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from privacygames.mechanism import Mechanism
     from privacygames.points import PointMechanism, PointProblem, PublicPointMechanism
     from privacygames.problem import Problem
-    from privacygames.releases import Policy, Release
-    from privacygames.spaces import Label, Space
+    from privacygames.releases import Budget, Policy, Release
+    from privacygames.spaces import Label, Region, Space
 
     PointSource = PointMechanism | PublicPointMechanism | PointProblem
 
@@ -83,6 +83,15 @@ def release(
         float | None,
         typer.Option(help="With --memoised and secrets that are points: side of the cells that get one output."),
     ] = None,
+    places: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead of --place: a file of the places that you return to, a line for each, as secrets are."
+        ),
+    ] = None,
+    radius: Annotated[
+        float | None, typer.Option(help="With --places: how far from a place counts as being there.")
+    ] = None,
     trace: Annotated[
         Path | None,
         typer.Option(
@@ -141,7 +150,9 @@ def release(
         "time_limit": time_limit,
     }
     of_file = bounds.get("epsilon") if spread is None else None
-    policy = partial(_policy, of_file if epsilon is None else epsilon, spread, test, of_policy, memoised, place)
+    frequent = None if places is None and radius is None else (places, radius)
+    limits = of_file if epsilon is None else epsilon, spread, test, of_policy
+    policy = partial(_policy, *limits, memoised, place, frequent)
     if not isinstance(source, tuple):
         for_cells = {"distortion": distortion, "test": test, "within": of_policy, "trace": trace, "step": step}
         impossible = None if when_impossible == "largest" else when_impossible
@@ -188,7 +199,8 @@ def _release_point(
     from privacygames.releases import PointReleases
 
     fixed = not isinstance(source, PointProblem)
-    releases = PointReleases(source, policy=policy(fixed_mechanism=fixed), **settings)
+    region = source.region if isinstance(source, PointProblem) else source.secrets
+    releases = PointReleases(source, policy=policy(fixed_mechanism=fixed, region=region), **settings)
     try:
         coordinates = parse_point(releases.region, _secret_text(secret))
     except InvalidProblem as error:
@@ -263,10 +275,12 @@ def _policy(
     within: float | None,
     memoised: Path | None,
     place: float | None,
+    frequent: tuple[Path | None, float | None] | None,
     *,
     fixed_mechanism: bool,
+    region: "Region | None" = None,
 ) -> "Policy":
-    from privacygames.releases import EvenSpread, Fixed, Memoised, Predictive
+    from privacygames.releases import EvenSpread, Fixed, FrequentPlaces, Memoised, Predictive
 
     if sum(each is not None for each in (spread, test, memoised)) > 1:
         raise InvalidProblem("--spread, --test and --memoised are three policies: give one of them")
@@ -278,13 +292,35 @@ def _policy(
         raise InvalidProblem("--spread sets the epsilon of each release: leave --epsilon out")
     if place is not None and memoised is None:
         raise InvalidProblem("--place goes with --memoised: how large a place is that gets one output")
+    if frequent is not None and (memoised is None or place is not None or None in frequent):
+        raise InvalidProblem("--places and --radius go together, with --memoised, and instead of --place")
+    if frequent is not None and region is None:
+        raise InvalidProblem("--places is for secrets that are points; with cells and labels, --memoised is enough")
     if epsilon is None and not fixed_mechanism and spread is None:
         raise InvalidProblem("--epsilon is missing: give the epsilon of each release, or a mechanism file")
     if spread is not None:
         return EvenSpread(spread)
     if test is not None and within is not None:
         return Predictive(epsilon, test=test, within=within)
-    return Fixed(epsilon) if memoised is None else Memoised(_key(memoised), epsilon, place=place)
+    if memoised is None:
+        return Fixed(epsilon)
+    if region is not None and frequent is not None and frequent[0] is not None and frequent[1] is not None:
+        return FrequentPlaces(_key(memoised), _places(region, frequent[0]), radius=frequent[1], epsilon=epsilon)
+    return Memoised(_key(memoised), epsilon, place=place)
+
+
+def _places(region: "Region", path: Path) -> list[float] | list[tuple[float, ...]]:
+    """The places in a file, which no message shows."""
+    from privacygames.cli.points_input import parse_point
+
+    points = []
+    for number, line in enumerate(_text(path).splitlines(), 1):
+        if line.strip():
+            try:
+                points.append(parse_point(region, line.strip()))
+            except InvalidProblem as error:
+                raise InvalidProblem(f"line {number} of {path.name}: {error}") from None
+    return points if region.dimension > 1 else [point[0] for point in points]
 
 
 def _time(text: str | None, mobility: "Mobility") -> "float | datetime | None":

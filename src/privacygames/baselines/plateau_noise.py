@@ -104,9 +104,9 @@ class PlateauNoise:
         scale, reach = 1 / self.epsilon, self.plateau
         inside = np.pi * reach**2 * self.largest_density
         steps = -np.log(first) * scale
-        also = part > inside + (1 - inside) * reach / (reach + scale)  # the density beyond is (R + t)e^{−εt}
+        second_step = part > inside + (1 - inside) * reach / (reach + scale)  # the density beyond is (R + t)e^{−εt}
         radius = np.where(
-            part < inside, reach * np.sqrt(first), reach + steps - np.where(also, np.log(second) * scale, 0)
+            part < inside, reach * np.sqrt(first), reach + steps - np.where(second_step, np.log(second) * scale, 0)
         )
         angle = 2 * np.pi * turn
         return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)

@@ -23,6 +23,8 @@ from privacygames.solvers.linalg import (
 )
 from privacygames.solvers.linalg import device as device_module
 from privacygames.solvers.linalg import device_backend as device_backend_module
+from privacygames.solvers.linalg import device_triangles as device_triangles_module
+from privacygames.solvers.linalg.device_triangles import stripe_edges
 from privacygames.solvers.linalg.schur import Schur
 from random_blocks import links_of, random_blocks
 from support import Case, cases, optimum_by_hand
@@ -32,6 +34,14 @@ pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'priv
 DEVICE = pg.Interior(device="cpu", threads=1)
 LITTLE = 2_000
 """Bytes: so little memory that batches are of few blocks, and nearly no factor is kept."""
+
+
+def use_stripes(patched: pytest.MonkeyPatch, columns: int, leaf: int = 2) -> None:
+    """As large blocks are factorised: in stripes of so many columns."""
+    patched.setattr(device_module, "HOST_BOUND", 0)
+    patched.setattr(device_module, "STRIPE", columns)
+    patched.setattr(device_module, "LEAF", leaf)
+    patched.setattr(device_triangles_module, "ALIGNMENT", 1)
 
 
 def value_of(found: pg.Mechanism) -> float:
@@ -46,16 +56,19 @@ def value_of(found: pg.Mechanism) -> float:
     kind=st.sampled_from(["none", "average", "each"]),
     memory=st.sampled_from([None, 10 * LITTLE, 4 * LITTLE, LITTLE]),
     leaf=st.integers(1, 5),
+    stripe=st.sampled_from([None, 1, 2, 3, 5]),
 )
-@settings(max_examples=80)
+@settings(max_examples=160)
 def test_solutions_and_schur_complements(
-    seed: int, count: int, width: int, kind: str, memory: int | None, leaf: int
+    seed: int, count: int, width: int, kind: str, memory: int | None, leaf: int, stripe: int | None
 ) -> None:
     blocks, dense = random_blocks(seed, count, width)
     links, written_out = links_of(kind, seed, count, width)
     right = np.random.default_rng(seed + 1).normal(size=(count, width))
     with device_algebra("cpu", threads=1, memory=memory) as algebra, pytest.MonkeyPatch.context() as patched:
         patched.setattr(device_module, "LARGEST_LEAF", leaf)
+        if stripe is not None:
+            use_stripes(patched, stripe, leaf)
         factors, schur = factorise_in_batches(algebra, blocks, links)
         found = factors.solve(right)
     inverses = np.linalg.inv(dense)
@@ -72,17 +85,20 @@ def test_solutions_and_schur_complements(
     rows=st.integers(0, 9),
     memory=st.sampled_from([None, 10 * LITTLE, 4 * LITTLE, LITTLE]),
     gathered=st.sampled_from([1, 300, device_module.GATHERED]),
+    stripe=st.sampled_from([None, 1, 3]),
 )
-@settings(max_examples=60)
+@settings(max_examples=80)
 def test_single_right_hand_sides(
-    seed: int, count: int, width: int, rows: int, memory: int | None, gathered: int
+    seed: int, count: int, width: int, rows: int, memory: int | None, gathered: int, stripe: int | None
 ) -> None:
-    """Each with its own block, of which several may be the same; with factors kept, packed or computed anew."""
+    """Each with its own block, of which several may be the same; with factors kept or computed anew."""
     blocks, dense = random_blocks(seed, count, width)
     generator = np.random.default_rng(seed + 1)
     which, right = generator.integers(0, count, rows), generator.normal(size=(rows, width))
     with device_algebra("cpu", threads=1, memory=memory) as algebra, pytest.MonkeyPatch.context() as patched:
         patched.setattr(device_module, "GATHERED", gathered)
+        if stripe is not None:
+            use_stripes(patched, stripe)
         factors, _ = algebra.factorise(blocks, CouplingRows(width))
         found = algebra.backend.to_numpy(factors.solve_rows(which, right))
     solved = np.array([np.linalg.solve(dense[block], each) for block, each in zip(which, right, strict=True)])
@@ -131,6 +147,17 @@ def test_a_schur_complement_that_is_not_positive_definite_fails() -> None:
                 algebra.schur(algebra.backend.to_device(np.array(matrix)))
 
 
+@given(st.integers(1, 5000), st.integers(1, 700))
+def test_stripes_are_a_partition_of_about_equal_widths(width: int, largest: int) -> None:
+    edges = stripe_edges(width, largest)
+    widths = np.diff(edges)
+    assert edges[0] == 0
+    assert edges[-1] == width
+    assert (widths > 0).all()
+    assert (widths[:-1] == widths[0]).all()
+    assert widths.max() <= 1.5 * max(largest, 1) + device_triangles_module.ALIGNMENT
+
+
 @given(st.integers(0, 30), st.integers(1, 40), st.sampled_from([None, LITTLE, 100 * LITTLE]))
 def test_batches_are_a_partition_that_fits(count: int, width: int, memory: int | None) -> None:
     with device_algebra("cpu", threads=1, memory=memory) as algebra:
@@ -149,8 +176,13 @@ def test_what_is_not_positive_definite_fails() -> None:
         algebra.factorise(SymmetricBlocks(np.zeros((1, 2))), CouplingRows(2))
 
 
-def test_a_block_that_needs_it_is_regularised_and_the_others_are_not() -> None:
+@pytest.mark.parametrize("stripe", [None, 1])
+def test_a_block_that_needs_it_is_regularised_and_the_others_are_not(
+    stripe: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A block that is not quite positive definite beside a plain one: 10⁻¹² more on its diagonal, and it is."""
+    if stripe is not None:
+        use_stripes(monkeypatch, stripe)
     beside = OffDiagonal(np.array([0, 1, 2]), np.array([0, 0]), np.array([1, 1]), np.array([1.0 + 1e-13, 0.5]))
     with device_algebra("cpu", threads=1) as algebra:
         factors, _ = algebra.factorise(SymmetricBlocks(np.ones((2, 2)), beside), CouplingRows(2))
@@ -261,9 +293,10 @@ def city() -> pg.Problem:
     ],
 )
 def test_the_same_as_on_the_host(bounds: dict[str, Any], memory: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With much memory; and as large problems are: many batches, factors computed anew and by halves."""
+    """With much memory; and as large problems are: many batches, factors computed anew, in stripes and by halves."""
     problem = city()
     if memory is not None:
+        use_stripes(monkeypatch, 7, 3)
         monkeypatch.setattr(device_module, "device_free", lambda _: (memory, memory))
         monkeypatch.setattr(device_module, "LARGEST_LEAF", 4)
     same = pg.InteriorSettings(admit_with_on_device=pg.InteriorSettings().admit_with)  # by default, more join at a time

@@ -51,7 +51,7 @@ LEAF, LARGEST_LEAF = 64, 128
 """Size of blocks up to which PyTorch factorises them; larger ones are split into halves. The second applies where a
 step is limited by the host's time."""
 
-STRIPE = 512
+STRIPE = 256
 """Columns of a stripe of inverse factors. Products with 256 columns have a tenth less to compute and run at a tenth
 less of the rate (H200), and vectors are multiplied at 2.8 instead of 3.4 TB/s."""
 

@@ -95,7 +95,7 @@ class Design:
             return None
         losses = self.problem.cost[cheapest_constant(self.problem, worst_case=bounds.worst_case)]
         if (losses if bounds.worst_case else losses * self.problem.prior.probabilities).any():
-            return None
+            return None  # without the time that a certificate takes
         try:
             constant = _constant(self.problem, bounds, None, origin="none: a constant output costs nothing")
         except GuaranteeViolated:

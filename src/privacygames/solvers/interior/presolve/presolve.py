@@ -14,6 +14,10 @@ from privacygames.solvers.interior.presolve.reduced_problem import ReducedProble
 from privacygames.solvers.interior.presolve.zero_prior import can_be_deferred
 from privacygames.solvers.interior.program import BlockProgram, DualPoint, Limit
 from privacygames.solvers.interior.settings import InteriorSettings
+from privacygames.threads import map_in_threads
+
+PIECE = 1 << 20
+"""Dual values that one thread looks at: some megabytes, which fit the processor's cache."""
 
 
 class Presolve:
@@ -162,23 +166,14 @@ class Presolve:
         Dominated observables take the dual values of the observable that dominates them.
         """
         adversaries = self._adversary_duals(dual)
-        matters = dual.ratio > self._settings.min_ratio_dual * self._cost_scale
-        ratios = RatioDuals(
-            dual.observable[matters].astype(np.int32),
-            dual.secret[matters].astype(np.int32),
-            dual.other[matters].astype(np.int32),
-            dual.ratio[matters],
-        )
+        ratios = _larger_than(dual, self._settings.min_ratio_dual * self._cost_scale)
         dual_source: IntArray = np.searchsorted(self._observables, self._reduced.dominating)
         cost_dual, secret_weights, limit_weights = self._cost_duals(dual.limits)
         if not self._classes.trivial:
             reduced_cost = self._reduced_cost(adversaries, cost_dual, secret_weights, limit_weights)
             ratios = self._classes.separate_duals(ratios, reduced_cost, columns)
-        ratios = replace(
-            ratios,
-            secret=self._secrets[ratios.secret].astype(np.int32),
-            other=self._secrets[ratios.other].astype(np.int32),
-        )
+        secrets = self._secrets.astype(np.int32)
+        ratios = replace(ratios, secret=secrets[ratios.secret], other=secrets[ratios.other])
         return DualSolution(
             ratios=ratios,
             output_rows=dual_source,
@@ -241,6 +236,27 @@ class Presolve:
         weights = np.zeros(self._problem.shape[0])
         weights[self._secrets] = limits + self._tie_break
         return total, weights, None
+
+
+def _larger_than(dual: DualPoint, least: float) -> RatioDuals:
+    """The dual values of ratios that are larger than the least that matters."""
+    count = len(dual.ratio)
+
+    def of_piece(piece: int) -> RatioDuals:
+        own = slice(piece * PIECE, (piece + 1) * PIECE)
+        matters = np.flatnonzero(dual.ratio[own] > least)
+        observable, secret, other = (
+            indices[own][matters].astype(np.int32) for indices in (dual.observable, dual.secret, dual.other)
+        )
+        return RatioDuals(observable, secret, other, dual.ratio[own][matters])
+
+    pieces = map_in_threads(of_piece, -(-count // PIECE), 4 * count) or [RatioDuals.none()]
+    return RatioDuals(
+        np.concatenate([ratios.observable for ratios in pieces]),
+        np.concatenate([ratios.secret for ratios in pieces]),
+        np.concatenate([ratios.other for ratios in pieces]),
+        np.concatenate([ratios.value for ratios in pieces]),
+    )
 
 
 def _maximum_distortion_duals(adversary: ReducedAdversary, dual: FloatArray) -> AdversaryDuals:

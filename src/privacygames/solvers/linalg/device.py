@@ -10,6 +10,7 @@ import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -19,6 +20,7 @@ from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.solvers.linalg.backend import FactorisationFailed
 from privacygames.solvers.linalg.block_algebra import (
     REGULARISATIONS,
+    BlockFactors,
     CouplingRows,
     Item,
     OffDiagonal,
@@ -27,7 +29,7 @@ from privacygames.solvers.linalg.block_algebra import (
     even_ranges,
 )
 from privacygames.solvers.linalg.device_backend import DeviceBackend, Tensor
-from privacygames.solvers.linalg.device_triangles import Triangles, stripe_edges
+from privacygames.solvers.linalg.device_triangles import CholeskyStripes, Triangles, stripe_edges
 from privacygames.solvers.linalg.schur import Schur
 from privacygames.solvers.memory import device_free
 from privacygames.threads import available_processors, single_threaded_blas
@@ -138,13 +140,16 @@ class DeviceAlgebra:
         """``work(item)`` for every item, in their order; the device computes one while the host prepares the next."""
         return [work(item) for item in items]
 
-    def factorise(self, blocks: SymmetricBlocks, coupling: CouplingRows) -> tuple["DeviceFactors", Tensor]:
+    def factorise(self, blocks: SymmetricBlocks, coupling: CouplingRows) -> tuple[BlockFactors, Tensor]:
         """The factors, and the Schur complement of the coupling rows, on the device."""
-        triangles = self._inverse_factors(blocks)
-        schur, size = triangles.project(coupling), triangles.bytes
+        scales, cholesky = self.cholesky(blocks)
+        inverse = cholesky.inverse()
+        del cholesky  # a square for each block
+        inverse.scale_columns(scales)
+        schur, size = inverse.project(coupling), inverse.bytes
         if self._free() - size < RESERVE_SHARE * self._all:
-            return DeviceFactors(lambda: self._inverse_factors(blocks), self.backend), schur
-        factors = DeviceFactors(lambda: triangles, self.backend)
+            return RecomputedFactors(blocks, self), schur
+        factors = KeptFactors(inverse)
         self._kept_bytes += size
         weakref.finalize(factors, self._release, size)
         return factors, schur
@@ -171,35 +176,35 @@ class DeviceAlgebra:
             return self._free_at_first
         return device_free(self.backend.device)[0]
 
-    def _inverse_factors(self, blocks: SymmetricBlocks) -> Triangles:
-        """M = L⁻¹ D of every block."""
+    def cholesky(self, blocks: SymmetricBlocks) -> tuple[Tensor, CholeskyStripes]:
+        """The scaling D of every block to a unit diagonal, and Cholesky's factors of D H D."""
         scales = self._scales(blocks)
-        triangles, failed = self._invert(self._assemble(blocks, scales), REGULARISATIONS[0])
-        smallest, largest, any_failed = self.backend.to_floats([*self.backend.torch.aminmax(scales), failed.any()])
+        factors = self._factors(self._assemble(blocks, scales), REGULARISATIONS[0])
+        smallest, largest, any_failed = self.backend.to_floats(
+            [*self.backend.torch.aminmax(scales), factors.failed.any()]
+        )
         if not 0 < smallest <= largest < inf:
             raise FactorisationFailed
         if any_failed:
-            self._regularise(blocks, scales, triangles, failed)
-        triangles.scale_columns(scales)
-        return triangles
+            self._regularise(blocks, scales, factors)
+        return scales, factors
 
-    def _regularise(self, blocks: SymmetricBlocks, scales: Tensor, triangles: Triangles, failed: Tensor) -> None:
-        """Invert the factors of blocks that failed, with larger regularisations."""
+    def _regularise(self, blocks: SymmetricBlocks, scales: Tensor, factors: CholeskyStripes) -> None:
+        """Factorise blocks that failed again, with larger regularisations."""
         for regularisation in REGULARISATIONS[1:]:
-            indices = self.backend.torch.nonzero(failed).ravel()
-            regularised, failed[indices] = self._invert(self._assemble(blocks, scales)[indices], regularisation)
-            triangles.replace(indices, regularised)
-            if not failed.any():
+            indices = self.backend.torch.nonzero(factors.failed).ravel()
+            factors.replace(indices, self._factors(self._assemble(blocks, scales)[indices], regularisation))
+            if not factors.failed.any():
                 return
         raise FactorisationFailed
 
-    def _invert(self, scaled: Tensor, regularisation: float) -> tuple[Triangles, Tensor]:
-        """L⁻¹ of scaled blocks, which are overwritten, and a mask of those that are not positive definite."""
+    def _factors(self, scaled: Tensor, regularisation: float) -> CholeskyStripes:
+        """Cholesky's factors of scaled blocks, which are overwritten."""
         scaled.diagonal(dim1=1, dim2=2).fill_(1.0 + regularisation)
         width = scaled.shape[1]
         if self.prefer_fused_operations:
-            return Triangles.inverse_factors(scaled, [0, width], LARGEST_LEAF, self.backend)
-        return Triangles.inverse_factors(scaled, stripe_edges(width, STRIPE), LEAF, self.backend)
+            return CholeskyStripes.of(scaled, [0, width], LARGEST_LEAF, self.backend)
+        return CholeskyStripes.of(scaled, stripe_edges(width, STRIPE), LEAF, self.backend)
 
     def _scales(self, blocks: SymmetricBlocks) -> Tensor:
         """The diagonal scaling D of every block to a unit diagonal."""
@@ -240,6 +245,28 @@ class DeviceAlgebra:
             dense.baddbmm_(scaled.mT, scaled)
         return dense
 
+    def repeat(self, blocks: SymmetricBlocks, indices: Tensor) -> SymmetricBlocks:
+        """The blocks with these indices, of which several may be the same."""
+        backend, torch = self.backend, self.backend.torch
+        diagonal = backend.to_device(blocks.diagonal)
+        grams = tuple(replace(gram, weights=backend.to_device(gram.weights)[indices]) for gram in blocks.grams)
+        entries = blocks.off_diagonal
+        if entries is not None:
+            block = self._block_indices(entries, len(diagonal))
+            starts = torch.searchsorted(block, torch.stack([indices, indices + 1]), out_int32=True)
+            counts = starts[1] - starts[0]
+            copies = torch.repeat_interleave(torch.arange(len(indices), device=backend.device), counts)
+            first = (counts.cumsum(0) - counts)[copies]
+            which = starts[0][copies] + torch.arange(len(copies), device=backend.device) - first
+            entries = OffDiagonal(
+                indices[:0],
+                backend.indices_to_device(entries.row)[which],
+                backend.indices_to_device(entries.column)[which],
+                backend.to_device(entries.value)[which],
+                copies.to(torch.int32),
+            )
+        return SymmetricBlocks(diagonal[indices], entries, grams)
+
     def _block_indices(self, entries: OffDiagonal, count: int) -> Tensor:
         """The block of each off-diagonal entry."""
         if entries.block is not None:
@@ -249,22 +276,49 @@ class DeviceAlgebra:
         return torch.repeat_interleave(ranges, starts.diff(), output_size=len(entries.row))
 
 
-class DeviceFactors:
-    """The inverse factors M of a batch of blocks: kept, or recomputed for each solution."""
+class KeptFactors:
+    """The inverse factors M of a batch of blocks, kept in memory."""
 
-    def __init__(self, triangles: Callable[[], Triangles], backend: DeviceBackend) -> None:
-        self._triangles, self._backend = triangles, backend
+    def __init__(self, inverse: Triangles) -> None:
+        self._inverse = inverse
 
     def solve(self, right: Tensor, addend: Tensor | None = None) -> Tensor:
         """H_o⁻¹ r_o = MᵀM r_o for every block, plus the addend."""
-        return self._triangles().solve(self._backend.to_device(right), addend)
+        return self._inverse.solve(self._inverse.backend.to_device(right), addend)
 
     def solve_rows(self, blocks: IntArray, right: Tensor) -> Tensor:
         """H_o⁻¹ r for right-hand sides r, each with its block o; at most ``GATHERED`` entries at a time."""
-        backend = self._backend
-        triangles, right, indices = self._triangles(), backend.to_device(right), backend.indices_to_device(blocks)
+        inverse, backend = self._inverse, self._inverse.backend
+        right, indices = backend.to_device(right), backend.indices_to_device(blocks)
         step = max(1, GATHERED // max(right.shape[1], 1) ** 2)
         if len(right) <= step:
-            return triangles.take(indices).solve(right)
+            return inverse.take(indices).solve(right)
         parts = [slice(start, start + step) for start in range(0, len(right), step)]
-        return backend.concatenate([triangles.take(indices[part]).solve(right[part]) for part in parts])
+        return backend.concatenate([inverse.take(indices[part]).solve(right[part]) for part in parts])
+
+
+class RecomputedFactors:
+    """The factors of a batch of blocks that memory has no room for: factorised again for every solution."""
+
+    def __init__(self, blocks: SymmetricBlocks, algebra: DeviceAlgebra) -> None:
+        self._blocks, self._algebra = blocks, algebra
+
+    def solve(self, right: Tensor, addend: Tensor | None = None) -> Tensor:
+        """H_o⁻¹ r_o for every block, plus the addend."""
+        scales, factors = self._algebra.cholesky(self._blocks)
+        solution = scales * factors.solve(scales * self._algebra.backend.to_device(right))
+        return solution if addend is None else solution.add_(addend)
+
+    def solve_rows(self, blocks: IntArray, right: Tensor) -> Tensor:
+        """H_o⁻¹ r for right-hand sides r, each with its block o: only these blocks are factorised."""
+        backend = self._algebra.backend
+        right, indices = backend.to_device(right), backend.indices_to_device(blocks)
+        if not len(right):
+            return right
+        step = max(1, GATHERED // max(right.shape[1], 1) ** 2)
+        parts = [slice(start, start + step) for start in range(0, len(right), step)]
+        return backend.concatenate([self._solve_some(indices[part], right[part]) for part in parts])
+
+    def _solve_some(self, indices: Tensor, right: Tensor) -> Tensor:
+        scales, factors = self._algebra.cholesky(self._algebra.repeat(self._blocks, indices))
+        return scales * factors.solve(scales * right)

@@ -1,8 +1,9 @@
-"""The inverse factors of a batch of blocks on a device, stored without most of the zeros above their diagonals."""
+"""The factors of a batch of blocks on a device, by stripes of columns, and their inverses without most of the zeros."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Self
 
 from privacygames.arrays import IntArray
 from privacygames.solvers.linalg.block_algebra import CouplingRows
@@ -23,6 +24,86 @@ def stripe_edges(width: int, largest: int) -> list[int]:
 
 
 @dataclass(frozen=True)
+class CholeskyStripes:
+    """Cholesky's factors L of the blocks A = L Lᵀ of a batch, computed stripe after stripe, so that all are products.
+
+    Attributes:
+        edges: the first column of each stripe, then the width.
+        matrices: the factors below the diagonal blocks; anything else elsewhere.
+        inverses: the inverses K of the factors on the diagonal, one stripe after the other.
+        failed: which blocks are not positive definite.
+        backend: where they are.
+    """
+
+    edges: Sequence[int]
+    matrices: Tensor
+    inverses: Sequence[Tensor]
+    failed: Tensor
+    backend: DeviceBackend
+
+    @classmethod
+    def of(cls, matrices: Tensor, edges: Sequence[int], leaf: int, backend: DeviceBackend) -> Self:
+        """Factorise blocks that are given on and below the diagonal, and are overwritten.
+
+        A stripe's columns of A, less what the stripes before it explain, are factorised on the diagonal and multiplied
+        by the inverse of that factor below it.
+
+        Args:
+            matrices: the blocks, (blocks, width, width).
+            edges: the stripes.
+            leaf: the size up to which PyTorch factorises a block.
+            backend: where they are.
+        """
+        inverses: list[Tensor] = []
+        any_failed = None
+        for start, end in pairwise(edges):
+            size, columns, before = end - start, matrices[:, start:, start:end], matrices[:, start:, :start]
+            if start:
+                columns.baddbmm_(before, before[:, :size].mT, alpha=-1)
+            inverse, failed = backend.inverse_cholesky_factors(columns[:, :size], leaf)
+            if end < edges[-1]:
+                columns[:, size:] = columns[:, size:] @ inverse.mT
+            inverses.append(inverse)
+            any_failed = failed if any_failed is None else any_failed | failed
+        return cls(edges, matrices, inverses, any_failed, backend)
+
+    def inverse(self) -> "Triangles":
+        """L⁻¹: the rows of a stripe are −K times its rows of L times the rows of L⁻¹ above."""
+        stripes: list[Tensor] = []
+        for (start, end), inverse in zip(pairwise(self.edges), self.inverses, strict=True):
+            if not start and end == self.edges[-1]:
+                return Triangles(self.edges, [inverse], self.backend)
+            rows = inverse @ self.matrices[:, start:end, :start]
+            for first, stripe in zip(self.edges, stripes, strict=False):
+                into, above = stripe[:, start - first : end - first], stripe[:, : start - first]
+                into.baddbmm_(rows[:, :, first:], above, beta=0, alpha=-1)
+            stripes.append(inverse.new_empty((len(inverse), self.edges[-1] - start, end - start)))
+            stripes[-1][:, : end - start] = inverse
+        return Triangles(self.edges, stripes, self.backend)
+
+    def replace(self, indices: IntArray, others: "CholeskyStripes") -> None:
+        """Overwrite the factors of some blocks."""
+        for matrices, other in zip((self.matrices, *self.inverses), (others.matrices, *others.inverses), strict=True):
+            matrices[indices] = other
+        self.failed[indices] = others.failed
+
+    def solve(self, right: Tensor) -> Tensor:
+        """A⁻¹ r for each block, (blocks, width), by substitution."""
+        torch, solution = self.backend.torch, right.unsqueeze(2).clone()
+        stripes = list(zip(pairwise(self.edges), self.inverses, strict=True))
+        for (start, end), inverse in stripes:
+            solution[:, start:end] = torch.bmm(inverse, solution[:, start:end])
+            if end < self.edges[-1]:
+                solution[:, end:].baddbmm_(self.matrices[:, end:, start:end], solution[:, start:end], alpha=-1)
+        for (start, end), inverse in reversed(stripes):
+            own = solution[:, start:end]
+            if end < self.edges[-1]:
+                own.baddbmm_(self.matrices[:, end:, start:end].mT, solution[:, end:], alpha=-1)
+            solution[:, start:end] = torch.bmm(inverse.mT, own)
+        return solution.squeeze(2)
+
+
+@dataclass(frozen=True)
 class Triangles:
     """Lower triangular matrices M, one for each block of a batch, in stripes of columns.
 
@@ -39,45 +120,6 @@ class Triangles:
     stripes: Sequence[Tensor]
     backend: DeviceBackend
 
-    @classmethod
-    def inverse_factors(
-        cls, matrices: Tensor, edges: Sequence[int], leaf: int, backend: DeviceBackend
-    ) -> tuple["Triangles", Tensor]:
-        """L⁻¹ of blocks A = L Lᵀ, and a mask of the blocks that are not positive definite.
-
-        Blocks are given on and below the diagonal and are overwritten. Stripe after stripe: its columns of A, less
-        what those before it explain, are factorised on the diagonal and multiplied by that factor's inverse K below.
-        Its rows of L⁻¹ are then −K times its rows of L times the rows of L⁻¹ above. So n³ operations for each block,
-        counting both, are nearly all there are, and all are products.
-
-        Args:
-            matrices: the blocks, (blocks, width, width).
-            edges: the stripes.
-            leaf: the size up to which PyTorch factorises a block.
-            backend: where they are.
-        """
-        if len(edges) <= 2:  # one stripe
-            inverse, failed = backend.inverse_cholesky_factors(matrices, leaf)
-            return cls(edges, [inverse], backend), failed
-        count, width, _ = matrices.shape
-        stripes: list[Tensor] = []
-        any_failed = backend.torch.zeros(count, dtype=backend.torch.bool, device=backend.device)
-        for start, end in pairwise(edges):
-            size = end - start
-            columns, before = matrices[:, start:, start:end], matrices[:, start:, :start]
-            if start:
-                columns.baddbmm_(before, before[:, :size].mT, alpha=-1)
-            inverse, failed = backend.inverse_cholesky_factors(columns[:, :size], leaf)
-            any_failed |= failed
-            columns[:, size:] = columns[:, size:] @ inverse.mT
-            rows = inverse @ before[:, :size]
-            for first, stripe in zip(edges, stripes, strict=False):
-                into, above = stripe[:, start - first : end - first], stripe[:, : start - first]
-                into.baddbmm_(rows[:, :, first:], above, beta=0, alpha=-1)
-            stripes.append(matrices.new_empty((count, width - start, size)))
-            stripes[-1][:, :size] = inverse
-        return cls(edges, stripes, backend), any_failed
-
     @property
     def bytes(self) -> int:
         """Memory that they take."""
@@ -92,11 +134,6 @@ class Triangles:
         """Multiply by the diagonal matrix of each block's scales, (blocks, width), from the right, in place."""
         for (start, end), stripe in zip(pairwise(self.edges), self.stripes, strict=True):
             stripe.mul_(scales[:, None, start:end])
-
-    def replace(self, indices: IntArray, others: "Triangles") -> None:
-        """Overwrite the matrices of some blocks."""
-        for stripe, other in zip(self.stripes, others.stripes, strict=True):
-            stripe[indices] = other
 
     def take(self, indices: IntArray) -> "Triangles":
         """Those of some blocks, copied."""

@@ -29,9 +29,9 @@ BYTES, BYTES_EVERY_COST = 40, 50
 """Bytes per entry of all blocks, where the average cost counts and where every secret's does (measured at 15×15 and
 17×17 with the Euclidean cost: factors, working sets, checks of all ratios and the bound)."""
 
-DEVICE_BYTES = 4
-"""The same on a GPU: less than 3 was measured at 40×40. Factors, 8 bytes an entry, are computed anew where room is
-short."""
+DEVICE_BYTES = 1.8
+"""The same on a GPU, without factors: 1.9 was measured at 50×50, half of it for a batch's temporary arrays, which take
+less where memory is short. Factors, 4.4 bytes an entry, are computed anew where there is no room for them."""
 
 FIXED_GIGABYTES = 0.07
 """Memory of the process itself."""

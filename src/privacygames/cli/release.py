@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from privacygames.mechanism import Mechanism
     from privacygames.points import PointMechanism, PointProblem, PublicPointMechanism
     from privacygames.problem import Problem
-    from privacygames.releases import Budget, Policy, Release
+    from privacygames.releases import Policy, Release
     from privacygames.spaces import Label, Region, Space
 
     PointSource = PointMechanism | PublicPointMechanism | PointProblem

@@ -123,6 +123,15 @@ def test_wrong_arguments_are_named() -> None:
         pg.design_many([PROBLEM], epsilon=1.0, jobs=0)
 
 
+def test_a_solver_that_cannot_be_sent_works_here() -> None:
+    class Mine(pg.Highs):
+        """Known in this function only."""
+
+    with pytest.raises(pg.InvalidProblem, match=r"the solver cannot be sent to other processes: .* leave jobs at 1"):
+        pg.design_many(PROBLEMS[:2], epsilon=0.7, solver=Mine(), jobs=2)
+    assert len(pg.design_many(PROBLEMS[:2], epsilon=0.7, solver=Mine(), jobs=1)) == 2
+
+
 def test_a_mechanism_shares_matrices_with_its_own_problem_only() -> None:
     mechanism = pg.design(PROBLEM, epsilon=0.7)
     for other in (PROBLEMS[1], pg.Problem(HABITS[0], cost="euclidean"), pg.Problem(pg.Prior.uniform(pg.Grid(2, 2)))):

@@ -9,7 +9,7 @@ from typing import Unpack, cast, overload
 
 from privacygames.designer import SolverChoice, design_any
 from privacygames.errors import Field, InvalidProblem, PrivacyGamesError, UselessMechanism
-from privacygames.jobs import ENTRIES_PER_BATCH, Scheduler, SerialExecutor, batches, executor_for
+from privacygames.jobs import ENTRIES_PER_BATCH, Scheduler, SerialExecutor, batches, executor_for, require_sendable
 from privacygames.mechanism import Mechanism
 from privacygames.points import PointMechanism, PointProblem
 from privacygames.problem import Bounds, BoundsArguments, Problem
@@ -99,6 +99,7 @@ def design_many(
     }
     little = jobs is None and scheduler is None and sum(entries) <= ENTRIES_PER_BATCH
     executor = SerialExecutor() if little else executor_for(jobs, scheduler)
+    require_sendable(executor, solver, "the solver")
     made: list[Mechanism | PointMechanism | None] = [None] * len(posed)
     done, useless, started = 0, 0, monotonic()
     with closing(executor.run(list(tasks.values()))) as results:

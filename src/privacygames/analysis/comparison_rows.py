@@ -1,6 +1,5 @@
 """The rows of a comparison, and the jobs that make them, in this process, in several or on a cluster."""
 
-import pickle
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -10,8 +9,8 @@ from privacygames.analysis.calibration import MechanismFactory, calibrated_facto
 from privacygames.analysis.evaluation import Metric, Report, evaluate
 from privacygames.baselines import Baseline
 from privacygames.beliefs import Prior
-from privacygames.errors import Field, InvalidProblem
-from privacygames.jobs import ProcessExecutor, Scheduler, SerialExecutor, executor_for
+from privacygames.errors import InvalidProblem
+from privacygames.jobs import Scheduler, SerialExecutor, executor_for, require_sendable
 from privacygames.mechanism import Mechanism
 from privacygames.problem import Adversary, Bounds, Problem
 from privacygames.progress import Progress, ProgressCallback
@@ -162,28 +161,14 @@ def compare_in_jobs(
             rows[job.key] = job.rows(progress)
     else:
         labels = {job.key: job.label for job in jobs}
-        if isinstance(executor, ProcessExecutor):
-            _require_sendable(jobs)
+        for job in jobs:
+            require_sendable(executor, job, f"{job.name!r}, or a metric,")
         with closing(executor.run(jobs)) as results:
             for key, made in results:
                 rows[key] = made
                 if progress is not None:
                     progress(Progress(job="compare", done=len(rows), total=len(jobs), message=labels[key]))
     return tuple(row for job in jobs for row in rows[job.key])
-
-
-def _require_sendable(jobs: Sequence[ComparisonJob]) -> None:
-    """Raise where a function cannot be sent to other processes, before any are started."""
-    for job in jobs:
-        try:
-            pickle.dumps(job)
-        except (pickle.PicklingError, AttributeError, TypeError):
-            raise InvalidProblem(
-                f"{job.name!r}, or a metric, cannot be sent to other processes: use functions defined at the top of a "
-                "module, without progress=, or leave ",
-                Field("jobs"),
-                " at 1",
-            ) from None
 
 
 def _make(name: str, source: Mechanism | MechanismFactory | None) -> Mechanism:

@@ -13,6 +13,7 @@ from privacygames.jobs.executors import (
     bind_to_parent,
     executor_for,
     remaining_tasks,
+    require_sendable,
 )
 from privacygames.jobs.result_store import Store
 
@@ -36,6 +37,7 @@ __all__ = [
     "number",
     "read_table",
     "remaining_tasks",
+    "require_sendable",
     "where",
     "write_table",
 ]

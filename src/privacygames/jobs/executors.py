@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -236,6 +237,27 @@ def _exit_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def require_sendable(executor: Executor, value: object, what: str) -> None:
+    """Raise where a value cannot be sent to the processes of an executor, before any of them is started.
+
+    Args:
+        executor: the executor.
+        value: the value.
+        what: what it is, for the message.
+    """
+    if not isinstance(executor, ProcessExecutor):  # Dask can send functions that are defined anywhere
+        return
+    try:
+        pickle.dumps(value)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        raise InvalidProblem(
+            f"{what} cannot be sent to other processes: define functions and classes at the top of a module, give them "
+            "no progress=, or leave ",
+            Field("jobs"),
+            " at 1",
+        ) from None
 
 
 def executor_for(jobs: int | None, scheduler: Scheduler | None) -> Executor:

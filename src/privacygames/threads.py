@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -35,6 +34,8 @@ def map_in_threads(work: Callable[[int], Result], count: int, entries: int) -> l
     threads = min(threads, available_processors()) if threads > 1 else 1  # which reads files
     if threads <= 1:
         return [work(item) for item in range(count)]
+    from concurrent.futures import ThreadPoolExecutor
+
     edges = [count * part // threads for part in range(threads + 1)]
 
     def work_on_part(part: int) -> list[Result]:

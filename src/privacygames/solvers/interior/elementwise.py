@@ -55,14 +55,14 @@ def shifted_change(backend: Backend, base: Pair, slack_dual: Pair, ds: FloatArra
 
 
 def least_growth(backend: Backend, slack_dual: Pair, change: Pair) -> tuple[FloatArray, FloatArray]:
-    """Min ds/s and min dz/z, which limit the step lengths; 0 for empty arrays."""
+    """Min ds/s and min dz/z, which limit the step lengths; −1, which allows a full step, if none is less."""
     if backend.kernels is not None:
         growth = backend.kernels.least_growth(slack_dual, change)
         return growth[0], growth[1]
     slack_growth, dual_growth = (changes / values for values, changes in zip(slack_dual, change, strict=True))
     if not len(slack_growth):
-        return slack_growth.sum(), dual_growth.sum()
-    return slack_growth.min(), dual_growth.min()
+        return slack_growth.sum() - 1, dual_growth.sum() - 1
+    return slack_growth.min().clip(max=-1.0), dual_growth.min().clip(max=-1.0)
 
 
 def blocking_ratios(

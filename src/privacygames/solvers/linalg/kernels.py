@@ -190,7 +190,7 @@ class Kernels:
         return result
 
     def least_growth(self, slack_dual: Pair, change: Pair) -> FloatArray:
-        """The least ds/s and dz/z; 0 without inequalities, and not a number if some is none."""
+        """The least ds/s and dz/z, or −1 if none is less; not a number if some is none."""
         growth = np.empty(2)
         self.extension.least_growth(*slack_dual, *change, growth, self.threads)
         return growth

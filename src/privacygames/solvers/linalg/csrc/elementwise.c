@@ -18,6 +18,9 @@ static long threads_for(long threads, long count)
     return worthwhile_threads(threads, 4.0 * count);
 }
 
+/* The growth of what a full step takes to zero. */
+#define FULL_STEP -1.0
+
 /* The smaller number, or what is not a number. */
 static inline double least(double first, double second)
 {
@@ -56,33 +59,39 @@ double axpy(const Argument *a)
     return 0;
 }
 
+/* The least change/value below -1, or -1; not a number if some is none. */
+static inline double least_in_range(const double *values, const double *changes, long first, long last)
+{
+    double growth = FULL_STEP;
+    for (long start = first; start < last; start += 16) { /* few are less: only those are divided */
+        const long end = start + 16 < last ? start + 16 : last;
+        int less = 0;
+        for (long at = start; at < end; at++)
+            less |= !(changes[at] >= growth * values[at]);
+        for (long at = start; less && at < end; at++)
+            growth = least(growth, changes[at] / values[at]);
+    }
+    return growth;
+}
+
 VECTORISED static void growth_in_range(void *context, long first, long last, long part)
 {
     Changes *c = context;
-    double slack_growth = INFINITY, dual_growth = INFINITY;
-    int invalid_slack = 0, invalid_dual = 0;
-    for (long at = first; at < last; at++) {
-        const double by_slack = c->ds[at] / c->s[at], by_dual = c->dz[at] / c->z[at];
-        slack_growth = by_slack < slack_growth ? by_slack : slack_growth;
-        dual_growth = by_dual < dual_growth ? by_dual : dual_growth;
-        invalid_slack |= by_slack != by_slack;
-        invalid_dual |= by_dual != by_dual;
-    }
-    c->results[part][0] = invalid_slack ? NAN : slack_growth;
-    c->results[part][1] = invalid_dual ? NAN : dual_growth;
+    c->results[part][0] = least_in_range(c->s, c->ds, first, last);
+    c->results[part][1] = least_in_range(c->z, c->dz, first, last);
 }
 
 static void write_growth(Changes *c, long count, long threads, double *growth)
 {
     run_in_threads(count, threads, growth_in_range, c);
     for (int which = 0; which < 2; which++) {
-        growth[which] = count ? c->results[0][which] : 0.0;
-        for (long part = 1; part < threads && count; part++)
+        growth[which] = c->results[0][which];
+        for (long part = 1; part < threads; part++)
             growth[which] = least(c->results[part][which], growth[which]);
     }
 }
 
-/* s, z, ds, dz; output: the least ds/s and dz/z, 0 without inequalities, not a number if some is none; threads. */
+/* s, z, ds, dz; output: the least ds/s and dz/z, or -1 if none is less; not a number if some is none; threads. */
 double least_growth(const Argument *a)
 {
     Changes c = {.s = a[0].d, .z = a[1].d, .ds = a[2].d, .dz = a[3].d};

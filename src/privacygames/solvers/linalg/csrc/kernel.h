@@ -4,6 +4,10 @@
 
 #include <stdint.h>
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "marks are read eight at a time, the first in the lowest byte; without this module NumPy does the work"
+#endif
+
 #define MAX_ARGUMENTS 24
 
 /* The vectorised variants of a function are chosen when the library is loaded, for the processor it runs on. */

@@ -171,13 +171,10 @@ static void list_blocks(void *context, long first_block, long last_block, long p
         for (long first = 0; first < size; first++) {
             const uint8_t *marked = r->marks + (block * size + first) * stride;
             for (long word = 0; word < stride; word += 8) {
-                uint64_t eight;
+                uint64_t eight; /* one bit of each mark's byte; most are not set */
                 memcpy(&eight, marked + word, 8);
-                if (eight == 0) /* as most are */
-                    continue;
-                for (long second = word; second < word + 8; second++) {
-                    if (!marked[second])
-                        continue;
+                for (; eight; eight &= eight - 1) {
+                    const long second = word + __builtin_ctzll(eight) / 8;
                     const double root = r->roots[first * size + second];
                     r->keys[at] = (block * size + first) * size + second;
                     r->new_i[at] = (int32_t)first;

@@ -118,6 +118,31 @@ def test_no_policy_gets_more_past_the_ledger(epsilon: float, delta: float) -> No
     assert not all(passes.values())
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (3.0, 1e-4)])
+def test_google_dp_accounting_finds_no_more_in_what_a_ledger_lets_pass(epsilon: float, delta: float) -> None:
+    """Different mechanisms, one after the other until the ledger refuses: its pessimistic estimate is within (ε, δ)."""
+    library = pytest.importorskip(
+        "dp_accounting.pld.privacy_loss_distribution", reason="Google's dp-accounting is not installed"
+    )
+    city = pg.Grid(4, 3, 4.0, 3.0)
+    problem = pg.Problem(pg.Prior.uniform(city))
+    cycle = [pg.baselines.exponential(problem, epsilon=each) for each in (0.2, 0.05, 0.4)]
+    count = accepted([cycle[number % 3] for number in range(500)], Budget(epsilon, delta=delta, within=1.0))
+    assert 6 <= count < 500
+    exact = None
+    for number, mechanism in enumerate(cycle):
+        pair = pg.composition.dominating_pair(mechanism, 1.0)
+        upper, lower = (
+            {at: log(weight) - pair.bits * log(2) for at, weight in enumerate(row.tolist())}
+            for row in (pair.first, pair.second)
+        )
+        one = library.from_two_probability_mass_functions(lower, upper, value_discretization_interval=1e-4)
+        several = one.self_compose(len(range(number, count, 3)))
+        exact = several if exact is None else exact.compose(several)
+    assert exact is not None
+    assert exact.get_delta_for_epsilon(epsilon) <= delta
+
+
 def test_a_budget_with_a_delta_buys_more_of_a_smooth_mechanism() -> None:
     city = pg.Grid(5, 4, 5.0, 4.0)
     problem = pg.Problem(pg.Prior.uniform(city))
@@ -175,7 +200,7 @@ def test_a_window_with_a_delta_is_free_again_when_it_has_passed() -> None:
 
 
 def test_a_ledger_goes_on_with_the_order_that_it_chose(tmp_path: Path) -> None:
-    """Whatever a later session is planned for, and if two sessions start at once."""
+    """Whatever a later session is planned for."""
     path, budget = tmp_path / "l.db", Budget(4.0, delta=1e-6, within=1.0)
     weak, strong = (pg.baselines.exponential(PROBLEM, epsilon=each) for each in (0.05, 3.0))
     first = Releases(PROBLEM, STILL, mechanism=weak, budget=budget, ledger=path)
@@ -292,6 +317,7 @@ def test_policies_and_a_delta() -> None:
         Releases(PROBLEM, STILL, policy=EvenSpread(4), budget=DAY).preview(at=0.0)
     tested = Releases(PROBLEM, STILL, mechanism=FIXED, policy=Predictive(test=0.2, within=0.5), budget=both[1])
     first, second = tested.release("cell-0"), tested.release("cell-0")
+    assert (second.balances[1].releases_left is None) == (second.source == "kept")
     assert (second.balances[1].charged > first.balances[1].charged) == (second.source == "drawn")
     constant = pg.Mechanism.from_probabilities(PROBLEM, np.full((3, 3), 1 / 3))
     assert Releases(PROBLEM, STILL, mechanism=constant, budget=both).preview().charges == (Decimal(0), Decimal(0))

@@ -6,8 +6,9 @@ One release, in the order in which :class:`Releases` (``session.py``) performs i
 1. ``timeline.py`` gives the time of the release and advances the belief to it; ``ledger/`` gives what was spent.
 2. ``policies.py`` chooses a mechanism from this public information. ``design_cache.py`` designs it or reuses a design;
    ``inference_targets.py`` adds adversaries who guess an earlier secret or an attribute.
-3. ``budgets.py`` computes the charges (exact sums: ``decimal_epsilon.py``). If a budget has no room, nothing will be
-   drawn: the release is refused, or step 4 takes an output that does not depend on the secret (``when_spent``).
+3. ``budgets.py`` computes the charges (exact sums: ``decimal_epsilon.py``; budgets with a delta: ``approximate.py``).
+   If a budget has no room, nothing will be drawn: the release is refused, or step 4 takes an output that does not
+   depend on the secret (``when_spent``).
 4. In the ledger's transaction, once the head is confirmed unchanged, ``sampling.py`` draws the output. If the head
    changed, nothing is drawn and steps 1–3 are repeated under a lock. A memoised output is computed first and its charge
    checked afterwards, because the charge depends on whether its secret was charged before.

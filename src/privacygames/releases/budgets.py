@@ -37,9 +37,9 @@ MAX_NAME_LENGTH = 100
 class Budget:
     """The largest ε that may be spent, in all or in every window of time; with ``delta``, of all releases together.
 
-    Without ``delta`` the epsilons of releases are added up, per unit of distance. With it, all releases together are
-    (ε, δ)-private between any two sequences of secrets that differ by at most ``within`` at every release, and in a
-    window only. That admits more releases: their Rényi divergences are added up (docs/how-to/budgets.md).
+    Without ``delta`` the epsilons of releases are added up, per unit of distance. With it, all releases (of a window)
+    together are (ε, δ)-private between any two sequences of secrets that differ by at most ``within`` at every release.
+    That admits more releases: their Rényi divergences are added up (docs/how-to/budgets.md).
 
     Attributes:
         epsilon: how much, per unit of the distinguishability; with ``delta``, of the whole distance.
@@ -242,9 +242,15 @@ def remaining(account: Account, spent: Spent) -> Decimal | None:
     return None if account.limit is None else minus(account.limit, spent.amount)
 
 
-def releases_left(left: Decimal | float | None, charge: Decimal) -> int | None:
-    """How many more releases of a charge there is room for; None without a limit, or where nothing was charged."""
-    if left is None or not charge:
+def releases_left(left: Decimal | float | None, charge: Decimal, source: object) -> int | None:
+    """How many more releases of a charge there is room for; None without a limit, or where it says nothing about them.
+
+    Args:
+        left: of the limit.
+        charge: of one release.
+        source: of its output; a prediction that was kept was charged its test only.
+    """
+    if left is None or not charge or source == "kept":
         return None
     return max(int(Fraction(repr(left) if isinstance(left, float) else left) // Fraction(charge)), 0)
 

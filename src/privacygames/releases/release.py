@@ -297,7 +297,7 @@ def _from_record(
                 limit=None if each.limit is None else float(each.limit),
                 guarantee=each.limit_text,
                 with_delta=each.approximate is not None,
-                releases_left=releases_left(most, charge),
+                releases_left=releases_left(most, charge, report["source"]),
             )
             for each, charge, most in zip(accounts, record.charges, left, strict=True)
         ),

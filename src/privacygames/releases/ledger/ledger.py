@@ -184,11 +184,7 @@ class Ledger(LedgerFile):
         with self._reading() as connection:
             state = self._synchronise(connection)
             now = max(state.time, time()) if state.clocked else state.time
-            charges = {} if state.last is None else {name: amount for name, amount, _ in state.last.charges}
-            return [
-                _account_row(state, terms, now, read_amount(charges.get(terms.name, "0")))
-                for terms in state.scope_period.terms
-            ]
+            return [_account_row(state, terms, now) for terms in state.scope_period.terms]
 
     def likelihoods(self) -> tuple[list[float], list[bool], list[FloatArray | None]]:
         """Times, whether these are by the clock, and log-likelihoods of the releases about the present problem."""
@@ -333,18 +329,14 @@ def _release_event(state: LedgerBalances, entry: ReleaseEntry) -> Event:
     )
 
 
-def _account_row(state: LedgerBalances, terms: AccountTerms, now: float, last: Decimal) -> dict[str, object]:
-    """An account in plain values.
-
-    Args:
-        state: the balances.
-        terms: of the account.
-        now: the time that windows end at.
-        last: the charge of the last release.
-    """
+def _account_row(state: LedgerBalances, terms: AccountTerms, now: float) -> dict[str, object]:
+    """An account in plain values, with what is left in the window that ends now."""
     account, guarantee = state.accounts[terms.name], terms.approximate
     left = None if account.limit is None else minus(account.limit, account.spent(now).amount)
-    count = releases_left(left, last)
+    count = None
+    if state.last is not None:
+        charges = {name: read_amount(amount) for name, amount, _ in state.last.charges}
+        count = releases_left(left, charges[terms.name], json.loads(state.last.report).get("source"))
     if left is None or account.limit is None:
         in_words = "no limit"
     else:

@@ -204,7 +204,8 @@ def averaging(epsilon: float, most: int = 400) -> Attack:
     def attack(seen: Published) -> Array:
         nights = seen.positions[at_night(seen)]
         nights = nights[:: max(1, len(nights) // most)]
-        candidates = lattice(np.median(nights, axis=0), 8 / epsilon / np.sqrt(len(nights)) + 0.1, 0.02)
+        reach = 8 / epsilon / np.sqrt(len(nights)) + 0.1
+        candidates = lattice(np.median(nights, axis=0), reach, max(0.02, reach / 40))
         logs = -epsilon * np.linalg.norm(nights[:, None] - candidates, axis=2)
         return place_attacks.posterior_attack(logs, candidates).best_disk(FOUND)[0]
 
@@ -464,7 +465,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="30 people, and nothing is written")
     parser.add_argument("--people", type=int, default=300, help="number of people")
     parser.add_argument("--days", type=int, default=14, help="days of each person")
-    parser.add_argument("--rows", help="numbers of the rows to measure, by commas; others keep their numbers")
+    parser.add_argument("--rows", help="numbers of the rows to measure, or weeks, by commas; others keep their numbers")
     options = parser.parse_args()
     count = 30 if options.quick else options.people
     users = [person(number, options.days) for number in range(count)]
@@ -479,7 +480,8 @@ def main() -> None:
             ]
             measured_rows[row.name] = summary(row.name, people)
             print(lines_of({"rows": [measured_rows[row.name]]})[-1], measured_rows[row.name]["found_by"], flush=True)
-    weeks = None if options.rows else by_weeks(10 if options.quick else 100)
+    again = options.rows is None or "weeks" in options.rows.split(",")
+    weeks = by_weeks(10 if options.quick else 60) if again else None
     if options.quick:
         return
     path = RESULTS / "weeks.json"

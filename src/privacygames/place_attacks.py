@@ -142,10 +142,11 @@ def posterior_attack(
     """
     points, logs, log_prior = _posterior_arguments(log_likelihoods, candidates, prior)
     here = np.broadcast_to(_presence(presence), len(logs))[:, None]
-    elsewhere = _log_sum(logs + log_prior)[:, None]
-    with np.errstate(divide="ignore"):
-        mixed = np.logaddexp(np.log(here) + logs, np.log1p(-here) + elsewhere)
-    return PlaceInference(points, freeze(_normalised(mixed.sum(axis=0) + log_prior)))
+    if (here < 1).any():
+        elsewhere = _log_sum(logs + log_prior)[:, None]
+        with np.errstate(divide="ignore"):
+            logs = np.logaddexp(np.log(here) + logs, np.log1p(-here) + elsewhere)
+    return PlaceInference(points, freeze(_normalised(logs.sum(axis=0) + log_prior)))
 
 
 def memoised_posterior_attack(

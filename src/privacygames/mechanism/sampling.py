@@ -117,7 +117,7 @@ class Sampler:
         uniform = _system_bits(leading, len(secrets)) << rest
         position, first = self._search(secrets, uniform)
         # All numbers with these leading bits have the same output unless the cumulative weight is among them.
-        undecided = np.flatnonzero(self._cumulative[position] - uniform < 1 << rest)
+        undecided = np.flatnonzero(self._cumulative.take(position) - uniform < 1 << rest)
         if rest and len(undecided):
             uniform[undecided] |= _system_bits(rest, len(undecided))
             self._step(position, uniform, undecided)
@@ -127,8 +127,9 @@ class Sampler:
         """Positions in the cumulative weights of all secrets: of the output of each draw, and of its first output."""
         # The guide gives where the search starts; each step to the right is one integer comparison, and few are needed.
         first = secrets * self._weights.shape[1]
-        position = self._guide[(secrets << self._guide_bits) + (uniform >> (self._bits - self._guide_bits))] + first
-        self._step(position, uniform, np.flatnonzero(self._cumulative[position] <= uniform))
+        entry = (secrets << self._guide_bits) + (uniform >> (self._bits - self._guide_bits))
+        position = self._guide.take(entry) + first
+        self._step(position, uniform, np.flatnonzero(self._cumulative.take(position) <= uniform))
         return position, first
 
     def _step(self, position: IntArray, uniform: IntArray, pending: IntArray) -> None:

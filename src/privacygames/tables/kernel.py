@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygames.arrays import IntArray
+from privacygames.arrays import IntArray, keep_freed_memory
 from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import RowSampler
 from privacygames.tables.optional_imports import import_optional
@@ -163,6 +163,7 @@ class Kernel:
             start: position of the first row in its table or file.
             encode_lists: whether columns of lists are dictionary-encoded, for engines where every list is an object.
         """
+        keep_freed_memory()
         batch = self._secrets(columns, count, start)
         secrets = batch.of_kept_rows()
         samplers = self._row_samplers(columns, batch.keep)

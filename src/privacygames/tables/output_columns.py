@@ -217,8 +217,10 @@ def _fitting_dictionary(table: Any, replaced: Any) -> Any:
 def take(table: Any, positions: IntArray, kind: Any) -> Any:
     """The entries of a table at some positions, null for negative ones. Dictionaries hold possible outputs only."""
     pa = import_optional("pyarrow")
-    narrow = positions.astype(np.int32)
-    indices = pa.array(narrow, mask=narrow < 0) if int(narrow.min(initial=0)) < 0 else pa.array(narrow)
+    narrow, has_nulls = positions.astype(np.int32), int(positions.min(initial=0)) < 0
+    if not has_nulls and table.type == kind and (pa.types.is_integer(kind) or pa.types.is_float64(kind)):
+        return pa.array(table.to_numpy().take(narrow))  # several times as fast as Arrow's
+    indices = pa.array(narrow, mask=narrow < 0 if has_nulls else None)
     if pa.types.is_dictionary(kind):
         labels = table.cast(kind.value_type)
         return pa.DictionaryArray.from_arrays(indices.cast(kind.index_type), labels, ordered=kind.ordered)

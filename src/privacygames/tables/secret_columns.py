@@ -19,9 +19,9 @@ from privacygames.tables.set_columns import SetIndex
 UNKNOWN, MISSING = -1, -2
 """In place of an index: the row holds a value that is no secret of the mechanism; it holds no value."""
 
-BLOCK = 1 << 13
-"""Rows whose numbers or sets are read, or whose outputs are drawn, at a time: their arrays, 64 KB each, fit a
-processor's second cache, and their memory is used again rather than returned to the operating system."""
+BLOCK = 1 << 14
+"""Rows whose numbers or sets are read, or whose outputs are drawn, at a time: their arrays, 128 KB each, fit a
+processor's second cache."""
 
 SWAPPED = " (inside with latitude and longitude swapped: the longitude comes first)"
 """A hint about points that lie in a grid or area only with their coordinates swapped."""
@@ -212,9 +212,13 @@ class SecretReader(ColumnReader):
         """The index of each integer among consecutive ones, found without rounding."""
         index: IntArray = array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False) - smallest
         is_secret = index.view(np.uint64) < len(self.space)  # negative ones are large without their sign
-        if is_secret.all():
-            return self._ordered[0][index]
-        return np.where(is_secret, self._ordered[0][np.where(is_secret, index, 0)], UNKNOWN)
+        if not is_secret.all():
+            return np.where(is_secret, self._ordered[0][np.where(is_secret, index, 0)], UNKNOWN)
+        return index if self._ascending else self._ordered[0][index]
+
+    @cached_property
+    def _ascending(self) -> bool:
+        return bool((np.diff(self._ordered[0]) > 0).all())
 
     @cached_property
     def _consecutive_from(self) -> int | None:

@@ -65,6 +65,8 @@ PAIRS = (
 )
 """Two jobs that do the same, ours or the Arrow column first, and the largest ratio of times aimed at."""
 
+BLAS_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
 Measurements = dict[str, Any]
 Job = Callable[[], object]
 """What is measured."""
@@ -474,6 +476,7 @@ def main() -> None:
     by_both_sizes = ("kernel_codes", "numpy_by_hand")
     compared_jobs = [job for pair in PAIRS for job in pair[:2] if job not in by_both_sizes]
     jobs = dict.fromkeys([*by_both_sizes, "kernel_texts", *AIMS, "random_points_arrow", "files", *compared_jobs])
+    os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))  # of the processes that are started: times of all threads count
     rates = [
         run_in_new_process(measure, name, min(rows, MOST_OBJECTS) if name.endswith("pandas") else rows)
         for name in jobs
@@ -484,6 +487,8 @@ def main() -> None:
             rates.append(run_in_new_process(measure, name, min(small, BATCH)))
         except ImportError:
             print(f"{name} is not installed, or lacks a library it needs: left out")
+    for name in BLAS_THREADS:
+        del os.environ[name]
     compared = comparisons(rates)
     print(rates_table(rates), comparisons_table(compared), sep="\n\n", flush=True)
     results: dict[str, Any] = {

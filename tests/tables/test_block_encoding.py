@@ -23,6 +23,7 @@ BLOCKS = {
     "privacygames.tables.kernel.BLOCK": 7,
     "privacygames.tables.adapters.pandas_frames.BLOCK": 7,
     "privacygames.tables.release_key.PART_ROWS": 5,
+    "privacygames.tables.estimates.ROWS_AT_ONCE": 9,
     "privacygames.mechanism.sampling.BLOCK": 3,
 }
 """Sizes so small that a few rows make several blocks."""
@@ -298,6 +299,7 @@ def test_no_row_and_no_row_that_stays() -> None:
 # Estimates
 
 
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("form", ["plain", "chunked", "dictionary", "slice"])
 def test_an_arrow_column_of_outputs_counts_as_its_list_does(form: str) -> None:
     rng = np.random.default_rng(3)

@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from privacygames.arrays import FloatArray, as_floats
+from privacygames.arrays import FloatArray, as_floats, keep_freed_memory
 from privacygames.errors import Field, InvalidProblem, SolveFailed
 from privacygames.mechanism import FiniteMechanism, require_finite_mechanism
 from privacygames.spaces import Label, Numbers, Space, count_visits
@@ -34,6 +34,9 @@ from privacygames.tables.secret_columns import SecretReader
 from privacygames.validation import is_number, require_choice
 
 Method = Literal["unbiased", "likelihood"]
+ROWS_AT_ONCE = 1 << 17
+"""Rows of an Arrow column that are counted at a time, so that memory does not grow with the column."""
+
 MAX_CONDITION = 1e9
 """Largest condition number of a matrix of probabilities, plain or with its columns scaled by their standard deviations,
 whose left inverse is used: beyond it, estimates would need more than 10¹⁸ outputs."""
@@ -207,10 +210,12 @@ def _count_arrow(space: Space, outputs: Any) -> FloatArray | None:
     pa = sys.modules.get("pyarrow")  # where it was not imported, there is no Arrow array
     if pa is None or not isinstance(outputs, pa.Array | pa.ChunkedArray):
         return None
+    keep_freed_memory()
     reader, counts = SecretReader(space, "outputs"), np.zeros(len(space))
-    for chunk in outputs.chunks if isinstance(outputs, pa.ChunkedArray) else [outputs]:
+    chunks = outputs.chunks if isinstance(outputs, pa.ChunkedArray) else [outputs]
+    for part in (chunk.slice(start, ROWS_AT_ONCE) for chunk in chunks for start in range(0, len(chunk), ROWS_AT_ONCE)):
         try:
-            positions = reader.positions({"outputs": chunk})
+            positions = reader.positions({"outputs": part})
         except InvalidProblem:  # such as a column of texts and numbers
             return None
         if int(positions.min(initial=0)) < 0:  # counted one by one, it is found where

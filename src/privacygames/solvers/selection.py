@@ -19,9 +19,9 @@ VARIABLE = "PRIVACYGAMES_DEVICE"
 GPU_ENTRIES = 5_000_000
 """n²m from which a GPU is faster than two processors."""
 
-HIGHS_ENTRIES = 300
-"""n²m up to which HiGHS on the program written out is faster than the block method: from seven secrets on it takes as
-long or longer, up to ten times at twenty, and a first design waits 100 ms longer for SciPy's sparse matrices."""
+HIGHS_ENTRIES = 100
+"""n²m up to which HiGHS on the program written out is faster than the block method: with six secrets it takes as long
+or longer, with twenty five to twenty times as long (and the first time 100 ms more, for SciPy's sparse matrices)."""
 
 NEARLY_EQUAL = 1e-4
 """Exponents below this leave a margin of less than 10⁵ times HiGHS' tolerance: repair may cost more than the gap."""

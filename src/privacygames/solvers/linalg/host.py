@@ -1,10 +1,9 @@
 """Block algebra on this machine's processors: by threads that call LAPACK, or by compiled loops."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privacygames.arrays import FloatArray
 from privacygames.solvers.linalg.backend import HOST, HostBackend
@@ -21,6 +20,9 @@ from privacygames.solvers.linalg.cholesky import BufferPool, CompiledFactors, La
 from privacygames.solvers.linalg.kernels import Kernels, load_extension
 from privacygames.solvers.linalg.schur import Schur
 from privacygames.threads import available_processors, single_threaded_blas
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 BATCH_ENTRIES = 2_000_000
 """Most matrix entries of the blocks of one batch, unless it is a single block: 16 MB."""
@@ -40,6 +42,8 @@ def host_algebra(threads: int | None = None, *, compiled: bool = True) -> Iterat
         if extension is not None:
             yield CompiledAlgebra(Kernels(extension, count))
         else:
+            from concurrent.futures import ThreadPoolExecutor  # a long import
+
             with ThreadPoolExecutor(count) as pool:
                 yield HostAlgebra(pool, count)
 
@@ -56,7 +60,7 @@ class HostAlgebra:
     prefer_fused_operations = False
     backend = HOST
 
-    def __init__(self, pool: Executor, threads: int) -> None:
+    def __init__(self, pool: "Executor", threads: int) -> None:
         self._pool, self._threads = pool, threads
         self._buffers = BufferPool()
 

@@ -177,6 +177,10 @@ class Kernels:
         self.extension.extension_bounds(logs, to, back, least, most, size, self.threads)
         return least, most
 
+    def triangle_inequality_holds(self, exponents: FloatArray, limits: FloatArray, secrets: IntArray) -> bool:
+        """Whether the exponents over some secrets are at least the limits of every pair."""
+        return bool(self.extension.triangle_inequality_holds(exponents, limits, secrets, len(exponents)))
+
     def divide(self, numerators: FloatArray, denominators: FloatArray) -> FloatArray:
         """Quotients."""
         result = np.empty_like(numerators)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.linalg import HOST, Backend
+from privacygames.solvers.linalg import HOST, Backend, Kernels, compiled_extension
 
 TRIANGLE_TOLERANCE = 1e-12
 """Relative rounding error up to which the triangle inequality counts as satisfied."""
@@ -32,6 +32,10 @@ def can_be_deferred(exponents: FloatArray, zero_prior: NDArray[np.bool_]) -> boo
     """Whether exponents satisfy the triangle inequality over every zero-prior secret."""
     limit = exponents * (1 - TRIANGLE_TOLERANCE)
     limit[np.arange(len(limit)), np.arange(len(limit))] = 0.0
+    extension = compiled_extension()
+    if extension is not None:
+        exponents = np.ascontiguousarray(exponents)
+        return Kernels(extension).triangle_inequality_holds(exponents, limit, np.flatnonzero(zero_prior))
     return all((exponents[:, z, None] + exponents[None, z, :] >= limit).all() for z in np.flatnonzero(zero_prior))
 
 

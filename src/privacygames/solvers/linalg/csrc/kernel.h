@@ -45,6 +45,7 @@ double list_ratios(const Argument *arguments);
 double inherit_duals(const Argument *arguments);
 double cancel_opposites(const Argument *arguments);
 double extension_bounds(const Argument *arguments);
+double triangle_inequality_holds(const Argument *arguments);
 double divide(const Argument *arguments);
 double axpy(const Argument *arguments);
 double least_growth(const Argument *arguments);

@@ -83,6 +83,7 @@ release:
     KERNEL(inherit_duals, "lldlldxDk", "The dual values of a working set, from those of the set before.")              \
     KERNEL(cancel_opposites, "dliidDk", "Dual values less what opposite pairs have in common.")                        \
     KERNEL(extension_bounds, "dddDDkk", "The least and most entries of further rows.")                                 \
+    KERNEL(triangle_inequality_holds, "ddlk", "Whether exponents satisfy the triangle inequality.")                    \
     KERNEL(divide, "ddDk", "Quotients.")                                                                               \
     KERNEL(axpy, "xddDk", "a x + y.")                                                                                  \
     KERNEL(least_growth, "ddddDk", "The least relative growth of slacks and dual values.")                             \

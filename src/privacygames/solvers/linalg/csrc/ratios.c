@@ -308,3 +308,22 @@ double extension_bounds(const Argument *a)
     run_in_threads(a[1].count / size, worthwhile_threads(a[6].k, (double)a[1].count * e.rows), bounds_of_secrets, &e);
     return 0;
 }
+
+/* Exponents and limits, (size, size); some secrets; size: whether the exponent from i to such a secret and on to j is at
+least the limit of i and j, for all i and j. */
+VECTORISED double triangle_inequality_holds(const Argument *a)
+{
+    const long size = a[3].k;
+    for (long i = 0; i < size; i++) {
+        const double *exponents = a[0].d + i * size, *limits = a[1].d + i * size;
+        for (long index = 0; index < a[2].count; index++) {
+            const double to = exponents[a[2].l[index]], *on = a[0].d + a[2].l[index] * size;
+            int64_t shorter = 0; /* as wide as what is compared */
+            for (long j = 0; j < size; j++)
+                shorter |= !(to + on[j] >= limits[j]);
+            if (shorter)
+                return 0;
+        }
+    }
+    return 1;
+}

@@ -120,7 +120,9 @@ def test_a_release_names_the_unit_of_every_budget() -> None:
     rows = dict(release.rows())
     assert rows["epsilon charged"] == TOLD
     assert rows["epsilon spent"] == "1 per km; 2 between any two secrets"
-    assert rows["left: total"] == "0.2 per km; 0.4 between any two secrets"
+    assert (
+        rows["left: total"] == "0.2 per km; 0.4 between any two secrets; no room for another release of this mechanism"
+    )
     assert rows["left: any two"].startswith("1 per unit of the hamming distance; 1 between any two secrets")
     assert (release.counted, release.any_pair, release.spent_any_pair) == ("per km", 1.0, 2.0)
     with pytest.raises(pg.BudgetExceeded, match=r"total: 0\.2 of 1\.2 per km; 2\.4 between any two secrets left"):

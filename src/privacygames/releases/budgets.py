@@ -257,6 +257,8 @@ def releases_left(left: Decimal | float | None, charge: Decimal, source: object)
 
 def more_releases(count: int) -> str:
     """How many more releases there is room for, in words."""
+    if count == 0:
+        return "no room for another release of this mechanism"
     return f"about {count} more release{'' if count == 1 else 's'} of this mechanism"
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 import privacygames as pg
+from privacygames import place_attacks
 from privacygames.policies import FrequentPlaces, Memoised
 from privacygames.releases import Budget, Ledger, PlaceGuarantee, PointReleases, Releases
 from privacygames.releases.place_guarantee import patterns
@@ -152,6 +153,29 @@ def test_a_place_keeps_its_output_over_weeks_and_is_charged_once() -> None:
     assert guarantee.to_dict()["pattern_bits"] == guarantee.pattern_bits
     secrets = [repr(each) for each in (releases, releases.policy, found[0], guarantee)]
     assert not any("3.0," in text or "01234" in text for text in secrets[:2])
+
+
+def test_weeks_of_sessions_under_the_optimal_attack() -> None:
+    """Home from 300 outputs of a certified mechanism: found if each is drawn anew, as after one output otherwise."""
+    candidates = np.linspace(0.0, 4.0, 81)
+    likelihoods = np.log(ON_LINE.probabilities(candidates))
+    home = 1.6
+
+    def inference(releases: PointReleases) -> place_attacks.PlaceInference:
+        found = [releases.release(home + 0.05 * (-1) ** number).observable for number in range(300)]
+        outputs = np.array([int(np.flatnonzero(ON_LINE.outputs[:, 0] == each)[0]) for each in found])
+        logs = likelihoods[:, outputs].T
+        if isinstance(releases.policy, FrequentPlaces):
+            return place_attacks.memoised_posterior_attack(logs, candidates[:, None], outputs)
+        return place_attacks.posterior_attack(logs, candidates[:, None])
+
+    fresh = inference(PointReleases(ON_LINE, generator=np.random.default_rng(5)))
+    assert abs(float(fresh.guess[0]) - home) < 0.3
+    assert fresh.error < 0.3
+    kept = inference(session([home]))
+    once = [place_attacks.posterior_attack(likelihoods[:, [each]].T, candidates[:, None]).error for each in range(3)]
+    assert min(abs(kept.error - error) for error in once) < 1e-12
+    assert min(once) > 2 * fresh.error
 
 
 def test_a_place_divided_by_a_border_is_one_place() -> None:

@@ -16,6 +16,9 @@ from privacygames.blas_routines import exported_routines
 THREADS_VARIABLE = "PRIVACYGAMES_THREADS"
 """The environment variable that limits the threads of this process and of those it starts."""
 
+DEVICE_VARIABLE = "PRIVACYGAMES_DEVICE"
+"""Environment variable with the device that this process, and those it starts, solve on: "auto", "host", "cuda", …"""
+
 CGROUP_QUOTA_FILE = "/sys/fs/cgroup/cpu.max"
 """The file in which Linux states a container's limit on processor time."""
 

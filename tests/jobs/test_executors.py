@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from privacygames.jobs import (
     executor_for,
     executors,
 )
+from privacygames.threads import DEVICE_VARIABLE
 from privacygames_study import compute
 from privacygames_study.people import Person
 from privacygames_study.settings import Settings
@@ -115,6 +117,29 @@ def test_processes_die_with_the_one_that_was_killed() -> None:
 def cluster() -> Iterator[Any]:
     with two_workers() as made:
         yield made
+
+
+@dataclass(frozen=True)
+class DeviceOfWorker:
+    """Reports the device that a worker's designs are solved on."""
+
+    key: str
+
+    def run(self) -> str:
+        return os.environ.get(DEVICE_VARIABLE, "auto")
+
+
+@pytest.mark.parametrize(
+    ("device", "jobs", "expected"), [(None, 2, "host"), (None, 1, "auto"), ("auto", 2, "auto"), ("cpu", 2, "cpu")]
+)
+def test_several_workers_share_no_gpu_unless_told(
+    device: str | None, jobs: int, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(DEVICE_VARIABLE, raising=False)
+    if device is not None:
+        monkeypatch.setenv(DEVICE_VARIABLE, device)
+    results = dict(ProcessExecutor(jobs).run([DeviceOfWorker("a"), DeviceOfWorker("b")]))
+    assert results == {"a": expected, "b": expected}
 
 
 @pytest.mark.filterwarnings("ignore")

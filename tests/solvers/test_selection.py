@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import privacygames as pg
 from privacygames.cli.app import app
 from privacygames.solvers import choose, selection, use_device
+from privacygames.threads import DEVICE_VARIABLE
 
 NO_GPU = find_spec("torch") is None
 
@@ -36,7 +37,7 @@ def test_highs_solves_only_the_smallest_problems(columns: int, rows: int, blocks
 
 @pytest.fixture(autouse=True)
 def told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(selection.VARIABLE, "auto")  # what a test sets is undone
+    monkeypatch.setenv(DEVICE_VARIABLE, "auto")  # what a test sets is undone
     monkeypatch.setenv("PRIVACYGAMES_THREADS", "1")
 
 
@@ -77,7 +78,7 @@ def test_a_fleet_on_a_device(tmp_path: Path) -> None:
         assert ", on" not in theirs.provenance.solver
     with pytest.raises(pg.InvalidProblem, match="device is 'gpu'"):
         pg.fleet.design(people, out=tmp_path / "nowhere", epsilon=1.0, device="gpu")
-    assert os.environ[selection.VARIABLE] == "auto"
+    assert os.environ[DEVICE_VARIABLE] == "auto"
 
 
 @pytest.mark.skipif(not NO_GPU, reason="this machine has a GPU")

@@ -12,9 +12,7 @@ from privacygames.solvers.interior import Interior
 from privacygames.solvers.memory import DEVICE_SHARE, device_free
 from privacygames.solvers.protocol import Solution, SolveOptions, Solver
 from privacygames.solvers.solve_estimate import DEVICE_BYTES
-
-VARIABLE = "PRIVACYGAMES_DEVICE"
-"""Environment variable with the device that this process, and those it starts, solve on: "auto", "host", "cuda", …"""
+from privacygames.threads import DEVICE_VARIABLE
 
 GPU_ENTRIES = 5_000_000
 """n²m from which a GPU is faster than two processors."""
@@ -50,7 +48,7 @@ def choose(problem: Problem, bounds: Bounds) -> Solver:
     'Interior'
     """
     n, m = problem.shape
-    device = os.environ.get(VARIABLE, "auto")
+    device = os.environ.get(DEVICE_VARIABLE, "auto")
     if device == "auto":
         device = "cuda" if n * n * m >= GPU_ENTRIES and gpu_fits(n * n * m) else "host"
     interior, highs = Interior(device=device), Highs()
@@ -76,21 +74,21 @@ def use_device(device: str) -> None:
     """
     if device != "auto":
         Interior(device=device)
-    os.environ[VARIABLE] = device
+    os.environ[DEVICE_VARIABLE] = device
 
 
 @contextmanager
 def temporary_device(device: str | None) -> Iterator[None]:
     """As :func:`use_device`, but only within a ``with`` block; None changes nothing."""
-    before = os.environ.get(VARIABLE)
+    before = os.environ.get(DEVICE_VARIABLE)
     if device is not None:
         use_device(device)
     try:
         yield
     finally:
         if device is not None:
-            os.environ.pop(VARIABLE)
-            os.environ.update({} if before is None else {VARIABLE: before})
+            os.environ.pop(DEVICE_VARIABLE)
+            os.environ.update({} if before is None else {DEVICE_VARIABLE: before})
 
 
 def gpu_fits(ratios: int) -> bool:

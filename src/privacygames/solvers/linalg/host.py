@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from privacygames.arrays import FloatArray
+from privacygames.arrays import FloatArray, keep_freed_memory
 from privacygames.solvers.linalg.backend import HOST, HostBackend
 from privacygames.solvers.linalg.block_algebra import (
     BlockAlgebra,
@@ -40,6 +40,7 @@ def host_algebra(threads: int | None = None, *, compiled: bool = True) -> Iterat
     extension = compiled_extension() if compiled else None
     with single_threaded_blas():
         if extension is not None:
+            keep_freed_memory()
             yield CompiledAlgebra(Kernels(extension, count))
         else:
             from concurrent.futures import ThreadPoolExecutor  # a long import

@@ -87,6 +87,11 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
         PointMechanism as PointMechanism,
         PointProblem as PointProblem,
     )
+    from privacygames.policy_comparison import (
+        PolicyComparison as PolicyComparison,
+        PolicyRow as PolicyRow,
+        compare_policies as compare_policies,
+    )
     from privacygames.presentation import (
         explain as explain,
     )
@@ -206,6 +211,11 @@ _PACKAGES = {
     "points": (
         "PointMechanism",
         "PointProblem",
+    ),
+    "policy_comparison": (
+        "PolicyComparison",
+        "PolicyRow",
+        "compare_policies",
     ),
     "presentation": ("explain",),
     "problem": (

@@ -4,10 +4,9 @@
 under each strategy and measures the tracking attacks on the outputs.
 """
 
+from privacygames.policy_comparison import PersonDays, learn_days
 from privacygames_study.replays import plots
-from privacygames_study.replays.days import learn_days
 from privacygames_study.replays.runner import ReplayResult, replay
 from privacygames_study.replays.strategies import STRATEGIES
-from privacygames_study.replays.task import PersonDays
 
 __all__ = ["STRATEGIES", "PersonDays", "ReplayResult", "learn_days", "plots", "replay"]

@@ -11,12 +11,12 @@ import numpy as np
 
 from privacygames.errors import InvalidProblem
 from privacygames.jobs import Executor, Measurements, SerialExecutor, Store, Table, Value, remaining_tasks, write_table
+from privacygames.policy_comparison import PersonDays, learn_days
 from privacygames.progress import Progress, ProgressCallback
 from privacygames.releases import WhenSpent
 from privacygames.validation import as_list, is_integer, is_number, require_choice
-from privacygames_study.replays.days import learn_days
 from privacygames_study.replays.strategies import STRATEGIES, DailyBudget
-from privacygames_study.replays.task import DONE, HOURS, PersonDays, ReplayTask
+from privacygames_study.replays.task import DONE, HOURS, ReplayTask
 
 __all__ = ["PersonDays", "ReplayResult", "learn_days", "replay"]
 

@@ -10,13 +10,11 @@ from privacygames.baselines import planar_laplace
 from privacygames.beliefs import Mobility
 from privacygames.designer import design_bounds
 from privacygames.mechanism import Mechanism
+from privacygames.policy_comparison import RENEW_SHARES, TEST_SHARE
 from privacygames.problem import Bounds, Problem
 from privacygames.releases import Budget, Fixed, Memoised, Policy, Predictive, Releases, WhenSpent
 
 DAY = 86_400.0
-TEST_SHARE, RENEW_SHARES = 0.5, 3.0
-"""The test of a prediction gets half of an even share, a new output three: even spending if one test in six fails."""
-
 NEAR = 0.02
 """Total variation up to which two beliefs share a design; its ε does not depend on the belief."""
 

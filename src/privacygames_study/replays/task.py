@@ -4,15 +4,14 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privacygames import tracking
-from privacygames.arrays import FloatArray, IntArray, content_hash
-from privacygames.beliefs import Mobility, Prior
+from privacygames.arrays import FloatArray, content_hash
+from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
 from privacygames.errors import BudgetExceeded, PrivacyGamesError
 from privacygames.jobs import Measurements
-from privacygames.problem import Problem
+from privacygames.policy_comparison import PersonDays
 from privacygames.releases import Release, Releases
 from privacygames.spaces import Label
 from privacygames.tracking import Observations, TrackingResult
@@ -23,44 +22,7 @@ FORMAT = 2
 
 DONE = "done"
 FRESH = ("drawn", "kept", "memoised")
-NIGHT = (22, 7)
-"""Local hours between which people are assumed to be at home."""
-
 HOURS = 24
-
-
-@dataclass(frozen=True, eq=False)
-class PersonDays:
-    """The days of one person, and the model learned from earlier days.
-
-    Attributes:
-        label: "user 1", "user 2", …
-        problem: with the prior learned from earlier days.
-        mobility: learned from earlier days.
-        cells: the index of the true cell at each request.
-        times: of the requests, in unix seconds.
-        days: the day of the replay of each request, from 0.
-        hours: the local hour of each request.
-        home: the index of the home cell; None if there are no visits at night.
-        requests: mean number of requests per day in the earlier days, rounded up.
-        places: the same for distinct cells per day.
-    """
-
-    label: str
-    problem: Problem
-    mobility: Mobility
-    cells: IntArray
-    times: IntArray
-    days: IntArray
-    hours: IntArray
-    home: int | None
-    requests: int
-    places: int
-
-    @property
-    def at_night(self) -> NDArray[np.bool_]:
-        """A mask of the requests at night."""
-        return np.asarray((self.hours >= NIGHT[0]) | (self.hours < NIGHT[1]))
 
 
 @dataclass(frozen=True, eq=False)

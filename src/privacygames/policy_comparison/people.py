@@ -1,10 +1,12 @@
 """The people of a replay: a model learned from earlier days, and the later days to release."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygames.arrays import IntArray
 from privacygames.beliefs import Mobility, Prior
@@ -14,7 +16,9 @@ from privacygames.spaces import Grid
 from privacygames.time_zones import time_zone
 from privacygames.traces import Visits
 from privacygames.validation import is_number, require_instance
-from privacygames_study.replays.task import NIGHT, PersonDays
+
+NIGHT = (22, 7)
+"""Local hours between which people are assumed to be at home."""
 
 SMOOTHING = 0.1
 """Added to every cell's count, since people may go to new cells."""
@@ -24,6 +28,40 @@ MOBILITY_SMOOTHING = 1.0
 
 MIN_DAYS = 2
 """Days with visits that a person needs: one to learn from, and one to release."""
+
+
+@dataclass(frozen=True, eq=False)
+class PersonDays:
+    """The days of one person, and the model learned from earlier days.
+
+    Attributes:
+        label: "user 1", "user 2", …
+        problem: with the prior learned from earlier days.
+        mobility: learned from earlier days.
+        cells: the index of the true cell at each request.
+        times: of the requests, in unix seconds.
+        days: the day of the replay of each request, from 0.
+        hours: the local hour of each request.
+        home: the index of the home cell; None if there are no visits at night.
+        requests: mean number of requests per day in the earlier days, rounded up.
+        places: the same for distinct cells per day.
+    """
+
+    label: str
+    problem: Problem
+    mobility: Mobility
+    cells: IntArray
+    times: IntArray
+    days: IntArray
+    hours: IntArray
+    home: int | None
+    requests: int
+    places: int
+
+    @property
+    def at_night(self) -> NDArray[np.bool_]:
+        """A mask of the requests at night."""
+        return np.asarray((self.hours >= NIGHT[0]) | (self.hours < NIGHT[1]))
 
 
 def learn_days(
@@ -47,9 +85,9 @@ def learn_days(
         timezone: of days and hours.
         cells: leave out people who visited fewer cells.
 
-    >>> from privacygames_study import replays
+    >>> from privacygames.policy_comparison import learn_days
     >>> city = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=2, rows=2)
-    >>> (person,) = replays.learn_days(pg.traces.synthetic(1, days=4), city, 1)
+    >>> (person,) = learn_days(pg.traces.synthetic(1, days=4), city, 1)
     >>> person.label, int(person.days.max()) + 1
     ('user 1', 2)
     """

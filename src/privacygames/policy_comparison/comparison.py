@@ -1,0 +1,476 @@
+"""``compare_policies``: what each policy costs and leaves on people's days, and which one to choose."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from math import exp, sqrt
+from time import monotonic
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from privacygames.arrays import FloatArray
+from privacygames.errors import Field, InvalidProblem
+from privacygames.place_attacks import disk_bound, stay_point_attack, stay_points
+from privacygames.policy_comparison.day_budget import DayBudget
+from privacygames.policy_comparison.people import MIN_DAYS, PersonDays, learn_days
+from privacygames.policy_comparison.policy_attacks import PresentAttack, at_night, home_attacks, present_attacks
+from privacygames.policy_comparison.replayed_policies import (
+    CLUSTER_FIXES,
+    CLUSTER_RADIUS,
+    HOME_RADIUS,
+    PLACE_SIDE,
+    POLICIES,
+    Fixes,
+    ReplayedPolicy,
+    Shown,
+)
+from privacygames.progress import Progress, ProgressCallback
+from privacygames.spaces import Area, Grid
+from privacygames.time_zones import time_zone
+from privacygames.traces import Visits
+from privacygames.traces.timestamps import local_seconds
+from privacygames.validation import as_list, is_integer, is_number, require_choice, require_instance
+
+Matters = Literal["trips", "presence", "home"]
+"""What is to be kept: where somebody went on a day; where they are now; or where they live."""
+
+MATTERS: dict[str, str] = {
+    "trips": "every release is charged to a day's budget, so that any two days are hard to tell apart",
+    "presence": "the best attack names the present cell at most 10 percentage points more often than habits alone do",
+    "home": "no attack finds home within 200 m with more than the stated chance, however many weeks are shared",
+}
+"""What may matter, and when a policy keeps it."""
+
+PRESENCE_MARGIN = 0.1
+"""How much more often than habits alone the best attack may name the present cell."""
+
+HOME_CHANCE = 0.25
+"""The largest chance of finding home within 200 m, by default: planar Laplace noise of 0.005/m leaves 26 %."""
+
+NEAR_STAY = 0.25
+"""A stay is recalled if a published one is as near, in km."""
+
+AT_HOME = 0.15
+"""How far from home a fix counts as being there, in km."""
+
+HEADINGS = (
+    *("policy", "metres off", "refused", "off now", "home ≤ 100 m", "≤ 200 m", "at most", "stays", "place now"),
+    *("budget left", "keeps"),
+)
+
+
+@dataclass(frozen=True)
+class PolicyRow:
+    """What one policy costs and leaves: means over people and repetitions.
+
+    Attributes:
+        policy: its name.
+        guarantee: what it promises, in words.
+        cost: metres between the true position and the one on show.
+        refused: share of moments for which the budget had no room; the last output stayed on show.
+        error_now: metres by which the best attack on the present place errs.
+        now_attack: that attack.
+        presence_known: share of moments at which the best attack names the true cell.
+        home_100_m: share of homes found within 100 m by the best attack on home.
+        home_200_m: likewise within 200 m.
+        home_attack: that attack.
+        home_bound: the largest chance of finding a home within 200 m that is possible with its guarantee, for who knows
+            nothing else; of the person with the largest.
+        stays_recalled: share of the true stays with a published one within 250 m.
+        budget_left: share of a day's budget that was left.
+        keeps: what it keeps, of trips, presence and home.
+
+    >>> visits = pg.traces.synthetic(users=1, days=6)
+    >>> city = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=5, rows=4)
+    >>> comparison = pg.compare_policies(visits, city, 1, budget=20.0, repeats=1, generator=np.random.default_rng(0))
+    >>> fresh = comparison.rows[0]
+    >>> fresh.policy, "trips" in fresh.keeps, "home" in fresh.keeps
+    ('fresh', True, False)
+    """
+
+    policy: str
+    guarantee: str
+    cost: float
+    refused: float
+    error_now: float
+    now_attack: str
+    presence_known: float
+    home_100_m: float | None
+    home_200_m: float | None
+    home_attack: str
+    home_bound: float
+    stays_recalled: float | None
+    budget_left: float
+    keeps: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PolicyComparison:
+    """All policies on the same days at the same budget; no positions and no names of people.
+
+    Attributes:
+        rows: one for each policy.
+        matters: what the recommendation is to keep.
+        people: number of people.
+        days: number of days that were shared, of all people together.
+        requests: number of moments that were shared, of all together.
+        budget: ε per km in every 24 hours.
+        delta: of the budgets with a δ.
+        within: their distance in km.
+        home_chance: the largest chance of finding home that counts as keeping it.
+        habits_error: metres by which the best guess without any output errs.
+        habits_known: share of moments at which it names the true cell.
+
+    >>> visits = pg.traces.synthetic(users=1, days=6)
+    >>> city = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=5, rows=4)
+    >>> comparison = pg.compare_policies(visits, city, 1, budget=20.0, repeats=1, generator=np.random.default_rng(0))
+    >>> comparison.recommended, [row.policy for row in comparison.rows][-2:]
+    ('frequent places', ['memoised', 'frequent places'])
+    """
+
+    rows: tuple[PolicyRow, ...]
+    matters: Matters
+    people: int
+    days: int
+    requests: int
+    budget: float
+    delta: float
+    within: float
+    home_chance: float
+    habits_error: float
+    habits_known: float
+
+    @property
+    def recommended(self) -> str | None:
+        """The name of the cheapest policy that keeps what matters; None if none does."""
+        keeping = [row for row in self.rows if self.matters in row.keeps]
+        return min(keeping, key=lambda row: row.cost).policy if keeping else None
+
+    @property
+    def reason(self) -> str:
+        """The rule, and what follows from it, in a sentence or two."""
+        rule = f"The cheapest policy that keeps {self.matters}: {MATTERS[self.matters]}."
+        if self.recommended is None:
+            return f"{rule} None of these does: lower the budget, or share less often."
+        row = self.row(self.recommended)
+        given_up = [other for other in MATTERS if other not in row.keeps]
+        rest = f" It does not keep {' or '.join(given_up)}." if given_up else ""
+        return f"{rule} Here it is {row.policy!r}, {row.cost:.0f} m off on average.{rest}"
+
+    def row(self, policy: str) -> PolicyRow:
+        """The row of a policy.
+
+        Args:
+            policy: its name.
+        """
+        require_choice(policy, tuple(row.policy for row in self.rows), "a policy")
+        return next(row for row in self.rows if row.policy == policy)
+
+    def when(self, matters: Matters) -> "PolicyComparison":
+        """The same rows, with the recommendation for something else that matters.
+
+        Args:
+            matters: ``"trips"``, ``"presence"`` or ``"home"``.
+        """
+        require_choice(matters, get_args(Matters), "matters")
+        return replace(self, matters=matters)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON: without positions, times and names."""
+        return {**asdict(self), "recommended": self.recommended, "reason": self.reason}
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """The rows as texts, in the order of :data:`HEADINGS`."""
+        return [
+            (
+                *(row.policy, f"{row.cost:.0f} m", _percent(row.refused), f"{row.error_now:.0f} m"),
+                *(_percent(row.home_100_m), _percent(row.home_200_m), _percent(row.home_bound)),
+                *(_percent(row.stays_recalled), _percent(row.presence_known), _percent(row.budget_left)),
+                ", ".join(row.keeps) or "nothing",
+            )
+            for row in self.rows
+        ]
+
+    def __str__(self) -> str:
+        table = [HEADINGS, *self.cells()]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in table
+        ]
+        habits = f"Without any output: {self.habits_error:.0f} m off, place now {_percent(self.habits_known)}."
+        return "\n".join([*lines, habits, self.reason])
+
+
+@dataclass(frozen=True, eq=False)
+class _Person:
+    """A person's model, their fixes before and during the days that are shared, and the truth that attacks aim at."""
+
+    model: PersonDays
+    earlier: Fixes
+    fixes: Fixes
+    home: FloatArray | None
+    stays: FloatArray
+
+
+def compare_policies(
+    visits: Visits,
+    grid: Grid,
+    users: int | Sequence[str] = 1,
+    *,
+    budget: float,
+    matters: Matters = "home",
+    delta: float = 1e-6,
+    within: float = 1.0,
+    home_chance: float = HOME_CHANCE,
+    learn: float = 0.5,
+    timezone: str = "UTC",
+    repeats: int = 5,
+    generator: np.random.Generator | None = None,
+    progress: ProgressCallback | None = None,
+) -> PolicyComparison:
+    """Which policy to share weeks with: each one replayed on people's days at one daily budget, attacked, and compared.
+
+    Each person's later days are shared; the earlier ones say how many releases and places a day has, and are what the
+    adversary of the present place knows. The recommendation is the cheapest policy that keeps what matters
+    (docs/how-to/weeks.md). Policies are replayed with floating-point noise on the coordinates.
+
+    Args:
+        visits: in time slots; each visit is a moment to share.
+        grid: the cells in which the adversary of the present place thinks; it lies over degrees.
+        users: how many of those with most visits, or which by name.
+        budget: ε per km in every 24 hours.
+        matters: what the recommendation is to keep: ``"trips"``, ``"presence"`` or ``"home"``.
+        delta: of the budgets with a δ; their ε between days that differ by at most ``within`` is budget · within.
+        within: in km.
+        home_chance: the largest chance of finding home within 200 m that counts as keeping it.
+        learn: the share of a person's days that come first.
+        timezone: of days and hours.
+        repeats: number of repetitions with other random draws.
+        generator: makes the comparison reproducible; by default the operating system's randomness.
+        progress: called with a :class:`privacygames.Progress` after each replay; an exception from it ends them.
+
+    >>> visits = pg.traces.synthetic(users=1, days=6)
+    >>> city = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=5, rows=4)
+    >>> comparison = pg.compare_policies(visits, city, 1, budget=20.0, repeats=1, generator=np.random.default_rng(0))
+    >>> comparison.recommended, round(comparison.row("frequent places").home_bound, 6)
+    ('frequent places', 0.25)
+    """
+    _check(budget=budget, delta=delta, within=within, home_chance=home_chance, repeats=repeats)
+    require_choice(matters, get_args(Matters), "matters")
+    require_instance(visits, Visits, "visits")
+    require_instance(grid, Grid, "the grid")
+    names = visits.busiest(users, grid) if isinstance(users, int) else as_list(users, "users")
+    people = _people(visits, grid, names, learn=learn, timezone=timezone)
+    random = np.random.default_rng() if generator is None else generator
+    area = _area(grid)
+    centres = _centres(grid, area)
+    seeds = random.integers(2**63, size=(len(people), repeats)).tolist()  # the same draws for all policies
+    jobs = [
+        (person, policy, seed)
+        for person, of_person in zip(people, seeds, strict=True)
+        for policy in POLICIES.values()
+        for seed in of_person
+    ]
+    measured: dict[str, list[dict[str, Any]]] = {name: [] for name in POLICIES}
+    started, habits = monotonic(), [_habits(person, centres) for person in people]
+    for done, (person, policy, seed) in enumerate(jobs, start=1):
+        day = DayBudget(float(budget), float(delta) if policy.delta else None, float(within))
+        shown = policy.show(person.earlier, person.fixes, day, float(home_chance), np.random.default_rng(seed))
+        measured[policy.name].append(_measured(person, policy, shown, area.lengths, centres))
+        if progress is not None:
+            seconds, message = monotonic() - started, f"{done} of {len(jobs)} replays"
+            progress(Progress(job="policies", done=done, total=len(jobs), seconds=seconds, message=message))
+    habits_error, habits_known = (float(np.mean(each)) for each in zip(*habits, strict=True))
+    return PolicyComparison(
+        rows=tuple(
+            _row(POLICIES[name], values, habits_known=habits_known, home_chance=float(home_chance))
+            for name, values in measured.items()
+        ),
+        matters=matters,
+        people=len(people),
+        days=sum(len(np.unique(person.fixes.days)) for person in people),
+        requests=sum(len(person.fixes.times) for person in people),
+        budget=float(budget),
+        delta=float(delta),
+        within=float(within),
+        home_chance=float(home_chance),
+        habits_error=habits_error,
+        habits_known=habits_known,
+    )
+
+
+def _check(**values: float) -> None:
+    for name, value in values.items():
+        if name == "repeats":
+            if not is_integer(value):
+                raise InvalidProblem(Field(name), " must be a whole number, 1 or more")
+        elif not (is_number(value) and 0 < value < (1 if name in ("delta", "home_chance") else np.inf)):
+            allowed = "lie between 0 and 1" if name in ("delta", "home_chance") else "be a positive number"
+            raise InvalidProblem(Field(name), f" is {repr(value)[:40]}; it must {allowed}")
+
+
+def _people(visits: Visits, grid: Grid, names: Sequence[str], *, learn: float, timezone: str) -> list[_Person]:
+    """The people with days to learn from and to share, with the truth about each."""
+    every = {name: _fixes(visits, grid, name, timezone) for name in names}
+    lived = [name for name, fixes in every.items() if len(np.unique(fixes.days)) >= MIN_DAYS]
+    people = []
+    for name, model in zip(lived, learn_days(visits, grid, lived, learn=learn, timezone=timezone), strict=True):
+        fixes = every[name]
+        shared = fixes.times >= model.times[0]
+        people.append(_Person(model, fixes.at(~shared), fixes.at(shared), _home(fixes), _stays(fixes.at(shared).xy)))
+    return people
+
+
+def _area(grid: Grid) -> Area:
+    """The area that a grid over degrees divides."""
+    if grid.box is None:
+        raise InvalidProblem("visits are in degrees: build the grid with Grid.over((west, south, east, north), …)")
+    return Area.over(grid.box)
+
+
+def _fixes(visits: Visits, grid: Grid, name: str, timezone: str) -> Fixes:
+    """All fixes of a person inside the grid."""
+    if name not in visits.users:
+        visits.counts(grid, name)  # raises as it does everywhere
+    mask = visits.user == visits.users.index(name)
+    points = np.stack([visits.longitude[mask], visits.latitude[mask]], axis=1)
+    cells = grid.locate(points, outside="drop")
+    inside = cells >= 0
+    times = visits.time[mask][inside]
+    xy = _area(grid).project(points[inside])
+    local = local_seconds(times, time_zone(timezone))
+    return Fixes(xy, cells[inside], times.astype(np.float64), np.asarray(local, dtype=np.float64))
+
+
+def _home(fixes: Fixes) -> FloatArray | None:
+    """The true home: the cluster with most fixes at night, or their median; None without any."""
+    night = at_night(fixes.local)
+    if not night.any():
+        return None
+    stay = stay_point_attack(fixes.local, fixes.xy, radius=CLUSTER_RADIUS, least=CLUSTER_FIXES)
+    return np.asarray(np.median(fixes.xy[night], axis=0)) if stay is None else stay
+
+
+def _stays(xy: FloatArray) -> FloatArray:
+    seen = xy[~np.isnan(xy[:, 0])]
+    if len(seen) == 0:
+        return np.zeros((0, 2))
+    return stay_points(np.round(seen, 2), radius=CLUSTER_RADIUS, least=CLUSTER_FIXES).centres
+
+
+def _centres(grid: Grid, area: Area) -> FloatArray:
+    """The centres of the cells in km, row by row from the south-west."""
+    sides = np.divide(area.lengths, (grid.columns, grid.rows))
+    columns, rows = np.meshgrid(np.arange(grid.columns), np.arange(grid.rows))
+    return np.asarray((np.stack([columns.ravel(), rows.ravel()], axis=1) + 0.5) * sides, dtype=np.float64)
+
+
+def _habits(person: _Person, centres: FloatArray) -> tuple[float, float]:
+    """The error, and the share of cells named, of the best guess without any output."""
+    attacks = present_attacks(person.model, person.earlier, person.fixes, None, centres)
+    errors, known = zip(*_present(person, attacks, centres).values(), strict=True)
+    return min(errors), max(known)
+
+
+def _present(person: _Person, attacks: list[PresentAttack], centres: FloatArray) -> dict[str, tuple[float, float]]:
+    """The mean error in metres, and the share of cells named, of each attack."""
+    fixes = person.fixes
+    return {
+        each.name: (
+            1000 * float(np.linalg.norm(centres[each.guesses] - fixes.xy, axis=1).mean()),
+            float((each.cells == fixes.cells).mean()),
+        )
+        for each in attacks
+    }
+
+
+def _measured(
+    person: _Person, policy: ReplayedPolicy, shown: Shown, size: tuple[float, ...], centres: FloatArray
+) -> dict[str, Any]:
+    """One replay of one person."""
+    fixes = person.fixes
+    off = np.linalg.norm(shown.xy - fixes.xy, axis=1)
+    present = _present(person, present_attacks(person.model, person.earlier, fixes, shown, centres), centres)
+    guesses = home_attacks(fixes, shown, (size[0], size[1]))
+    published = _stays(shown.xy)
+    nearest = np.linalg.norm(person.stays[:, None] - published, axis=2).min(axis=1, initial=np.inf)
+    spent = [shown.charged[fixes.days == day].sum() for day in np.unique(fixes.days)]
+    return {
+        "cost": 1000 * float(np.nanmean(off)) if not np.isnan(off).all() else np.nan,
+        "refused": float(shown.refused.mean()),
+        "present": present,
+        "misses": None
+        if person.home is None
+        else {
+            name: np.inf if guess is None else float(np.linalg.norm(guess - person.home))
+            for name, guess in guesses.items()
+        },
+        "home_bound": 0.0 if person.home is None else _home_bound(policy, shown, fixes, person.home),
+        "stays": float((nearest <= NEAR_STAY).mean()) if len(nearest) else None,
+        "left": float(np.mean([max(1 - each, 0.0) for each in spent])),
+    }
+
+
+def _home_bound(policy: ReplayedPolicy, shown: Shown, fixes: Fixes, home: FloatArray) -> float:
+    """The largest chance of finding home within 200 m that the draws for it allow (docs/theory/weeks.md).
+
+    Memoised cells add their diagonal to every distance, which multiplies the odds.
+    """
+    there = np.linalg.norm(fixes.xy - home, axis=1) <= AT_HOME
+    epsilon = float(shown.epsilon[there].sum())
+    if epsilon == 0:
+        return 0.0
+    if policy.name == "frequent places" and epsilon <= shown.noise.epsilon:
+        return shown.noise.largest_density * np.pi * HOME_RADIUS**2
+    found = disk_bound(epsilon, HOME_RADIUS)
+    if policy.name == "memoised":
+        odds = exp(min(2 * epsilon * PLACE_SIDE * sqrt(2), 700.0))
+        found = odds * found / (odds * found + 1 - found)
+    return found
+
+
+def _row(
+    policy: ReplayedPolicy, measured: list[dict[str, Any]], *, habits_known: float, home_chance: float
+) -> PolicyRow:
+    """The means over people and repetitions of one policy."""
+    names = measured[0]["present"]
+    errors = {name: float(np.mean([each["present"][name][0] for each in measured])) for name in names}
+    known = max(float(np.mean([each["present"][name][1] for each in measured])) for name in names)
+    misses = [each["misses"] for each in measured if each["misses"] is not None]
+    found = {
+        name: [float(np.mean([each.get(name, np.inf) <= radius for each in misses])) for radius in (0.1, HOME_RADIUS)]
+        for name in dict.fromkeys(name for each in misses for name in each)
+    }
+    best = max(found, key=lambda name: found[name][1], default=None)
+    bound = max(each["home_bound"] for each in measured)
+    kept = {
+        "trips": not policy.memoised,
+        "presence": known <= habits_known + PRESENCE_MARGIN,
+        "home": bool(misses) and bound <= home_chance * (1 + 1e-9),
+    }
+    now = min(errors, key=lambda name: errors[name])
+    return PolicyRow(
+        policy=policy.name,
+        guarantee=policy.guarantee,
+        cost=float(np.nanmean([each["cost"] for each in measured])),
+        refused=float(np.mean([each["refused"] for each in measured])),
+        error_now=errors[now],
+        now_attack=now,
+        presence_known=known,
+        home_100_m=None if best is None else max(each[0] for each in found.values()),
+        home_200_m=None if best is None else found[best][1],
+        home_attack=best or "",
+        home_bound=bound,
+        stays_recalled=_mean(each["stays"] for each in measured),
+        budget_left=float(np.mean([each["left"] for each in measured])),
+        keeps=tuple(name for name, keeps in kept.items() if keeps),
+    )
+
+
+def _mean(values: Iterator[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"

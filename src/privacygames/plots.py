@@ -19,13 +19,16 @@ from privacygames.points import (
     point_pairs,
     snapped,
 )
+from privacygames.policy_comparison import PolicyComparison, PolicyRow
 from privacygames.presentation import cost_label, distortion_label, epsilon_label, needed
 from privacygames.problem import Problem, Scale
 from privacygames.spaces import Area, Grid, Label
+from privacygames.validation import require_instance
 
 __all__ = [
     "adversaries",
     "comparison",
+    "policies",
     "ratio_against_distance",
     "story",
     "trade_off",
@@ -61,6 +64,9 @@ PANELS_IN_A_ROW = 3
 
 SMALLEST_RATIO = 1e-12
 """Log-ratios below this are rounding errors of equal distributions."""
+
+LEAK, KEPT, BAR = "#b5321a", "#1f6f50", "0.72"
+"""Colours of what leaks, of what is kept, and of what is neither."""
 
 PAGE_WIDTH = 11.4
 """Largest width of a figure in inches: a page in landscape format."""
@@ -286,6 +292,111 @@ def adversaries(results: Comparison) -> Figure:
     _tidy(axes)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
     return figure
+
+
+def policies(results: PolicyComparison) -> Figure:
+    """What each policy for weeks of sharing costs, and what the best attacks get: a bar for each, with its number.
+
+    The line of the recommended policy is bold. A bar is red where the policy does not keep what the panel is about.
+
+    Args:
+        results: what :func:`privacygames.compare_policies` returns.
+
+    >>> visits = pg.traces.synthetic(users=1, days=6)
+    >>> city = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=5, rows=4)
+    >>> figure = pg.plots.policies(pg.compare_policies(visits, city, 1, budget=20.0, repeats=1))
+    >>> [axes.get_title(loc="left") for axes in figure.axes][1:3]
+    ['Homes found', 'Stays recalled']
+    """
+    rows = require_instance(results, PolicyComparison, "the comparison").rows
+    figure = _canvas((PAGE_WIDTH, 2.2 + 0.42 * len(rows)))
+    panels = figure.subplots(1, 5, sharey=True, gridspec_kw={"width_ratios": [1.1, 1.25, 1, 1.25, 1]})
+    people = "one person" if results.people == 1 else f"{results.people} people"
+    each = results.days / results.people
+    figure.suptitle(
+        f"What {each:.0f} days of sharing cost and give away: {people}, ε = {results.budget:g} per km a day",
+        fontsize=12,
+        x=0.01,
+        ha="left",
+    )
+    metres = [row.cost for row in rows]
+    _policy_bars(panels[0], metres, [f"{value:,.0f} m" for value in metres], [BAR] * len(rows))
+    _policy_title(panels[0], "What it costs", "metres from the truth\nto what is shown")
+    shares: tuple[tuple[str, str, list[float], list[str]], ...] = (
+        (
+            "Homes found",
+            f"within 200 m, by the best attack; kept:\nat most {100 * results.home_chance:g} %, by its guarantee",
+            [row.home_200_m or 0.0 for row in rows],
+            _marks(rows, "home"),
+        ),
+        (
+            "Stays recalled",
+            "within 250 m,\nof places stayed at",
+            [row.stays_recalled or 0.0 for row in rows],
+            [BAR] * len(rows),
+        ),
+        (
+            "Place now",
+            "true cell named\nby the best attack",
+            [row.presence_known for row in rows],
+            _marks(rows, "presence"),
+        ),
+        (
+            "Not released",
+            "the budget had no room:\nthe last output stayed",
+            [row.refused for row in rows],
+            [BAR] * len(rows),
+        ),
+    )
+    for axes, (title, label, values, colours) in zip(panels[1:], shares, strict=True):
+        percents = [100 * value for value in values]
+        kept = {KEPT: ", kept", LEAK: ", not kept"}  # said in words, too: for a page in black and white
+        labels = [f"{value:.0f} %{kept.get(colour, '')}" for value, colour in zip(percents, colours, strict=True)]
+        _policy_bars(axes, percents, labels, colours)
+        axes.set_xlim(0, 128 if LEAK not in colours and KEPT not in colours else 175)  # room for the longest label
+        _policy_title(axes, title, label)
+    habits = 100 * results.habits_known
+    panels[3].axvline(habits, color=INK, linewidth=0.9, linestyle=(0, (3, 2)))
+    panels[3].annotate(
+        "from habits alone", (habits, -0.62), (3, 0), textcoords="offset points", fontsize=7, color=INK, va="center"
+    )
+    panels[0].set_yticks(range(len(rows)), [row.policy for row in rows], fontsize=10)
+    panels[0].set_ylim(len(rows) - 0.45, -0.95)
+    for row, label in zip(rows, panels[0].get_yticklabels(), strict=True):
+        label.set_fontweight("bold" if row.policy == results.recommended else "normal")
+    chosen = (
+        "none keeps it" if results.recommended is None else f"{results.recommended!r} (bold) is the cheapest that does"
+    )
+    figure.supxlabel(
+        f"To keep {results.matters}: {chosen}. Who seeks homes knows nothing of the person; who seeks the place now, "
+        "their earlier days.",
+        fontsize=8,
+        x=0.01,
+        ha="left",
+        color=INK,
+    )
+    return figure
+
+
+def _marks(rows: Sequence[PolicyRow], matter: str) -> list[str]:
+    """The colours of bars: whether each policy keeps something."""
+    return [KEPT if matter in row.keeps else LEAK for row in rows]
+
+
+def _policy_bars(axes: Any, values: Sequence[float], labels: Sequence[str], colours: Sequence[str]) -> None:
+    """A horizontal bar for each policy, with its number at the end."""
+    axes.barh(range(len(values)), values, color=colours, height=0.62)
+    for place, (value, label) in enumerate(zip(values, labels, strict=True)):
+        axes.annotate(label, (value, place), (4, 0), textcoords="offset points", va="center", fontsize=9, color=INK)
+    axes.set_xlim(0, 1.45 * max(*values, 1e-9))
+    axes.set_xticks([])
+    axes.tick_params(left=False)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+
+
+def _policy_title(axes: Any, title: str, label: str) -> None:
+    axes.set_title(title, fontsize=10, loc="left", fontweight="bold")
+    axes.set_xlabel(label, fontsize=8, loc="left", color=SOFT)
 
 
 def ratio_against_distance(

@@ -313,3 +313,33 @@ def test_replay(folder: Path) -> None:
     again = json.loads(run("replay", *options, "--json", folder=folder).stdout)
     assert again["made"] == 0
     assert run("replay", "--out", "r", "--strategies", "best", "--quick", folder=folder).exit_code == 3
+
+
+def test_choosing_a_policy_writes_tables_and_a_figure_without_positions(folder: Path) -> None:
+    pytest.importorskip("matplotlib")
+    options = ("--out", "chosen", "--choose", "home", "--users", "1", "--quick", "--seeds", "1", "--budget", "60")
+    done = run("replay", *options, folder=folder)
+    assert done.exit_code == 0
+    assert "The cheapest policy that keeps home" in done.stdout
+    assert {path.name for path in (folder / "chosen").iterdir()} == {"policies.json", "policies.csv", "policies.png"}
+    written = json.loads((folder / "chosen" / "policies.json").read_text())
+    assert [row["policy"] for row in written["rows"]][-1] == written["recommended"] == "frequent places"
+    exported = (folder / "chosen" / "policies.json").read_text() + (folder / "chosen" / "policies.csv").read_text()
+    assert "person-" not in exported
+    assert not {"latitude", "longitude", "times", "xy"} & set(json.dumps(written).replace('"', " ").split())
+    assert json.loads(run("replay", *options, "--json", folder=folder).stdout)["matters"] == "home"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--choose", "work"), "--choose takes trips, presence, home"),
+        (("--choose", "home", "--jobs", "2"), "--jobs goes with replays of strategies"),
+        (("--choose", "home", "--when-spent", "refuse"), "leave --when-spent out"),
+    ],
+)
+def test_what_does_not_go_with_a_choice_is_refused(folder: Path, options: tuple[str, ...], said: str) -> None:
+    done = run("replay", "--out", "r", "--quick", *options, folder=folder)
+    assert done.exit_code == 3
+    assert said in done.stderr
+    assert not (folder / "r").exists()

@@ -61,6 +61,17 @@ def test_a_policy_that_leaks_home_is_reported_as_such(compared: pg.PolicyCompari
     assert "does not keep home" in compared.when("trips").reason
 
 
+def test_who_was_never_home_is_told_of_the_nights_to_come() -> None:
+    """Independent draws keep no home, however few of them there were; one draw keeps it from the first night on."""
+    visits = commuter(6)
+    away = (visits.time < 3 * 86_400) | (visits.time % 86_400 >= 9 * 3600) & (visits.time % 86_400 < 17 * 3600)
+    kept = {name: getattr(visits, name)[away] for name in ("user", "time", "latitude", "longitude")}
+    compared = pg.compare_policies(replace(visits, **kept), CITY, 1, budget=20.0, repeats=1)
+    assert compared.row("fresh").home_bound == 0.0
+    assert [row.policy for row in compared.rows if "home" in row.keeps] == ["frequent places"]
+    assert compared.row("frequent places").home_bound == pytest.approx(0.25)
+
+
 def test_the_recommendation_changes_with_what_matters(compared: pg.PolicyComparison) -> None:
     by_matter: dict[str, Any] = {matter: compared.when(matter) for matter in MATTERS}  # type: ignore[arg-type]
     assert by_matter["home"].recommended == "frequent places"

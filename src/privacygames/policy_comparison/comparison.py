@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
 from math import exp, sqrt
 from time import monotonic
 from typing import Any, Literal, get_args
@@ -28,7 +29,6 @@ from privacygames.progress import Progress, ProgressCallback
 from privacygames.spaces import Area, Grid
 from privacygames.time_zones import time_zone
 from privacygames.traces import Visits
-from privacygames.traces.timestamps import local_seconds
 from privacygames.validation import as_list, is_integer, is_number, require_choice, require_instance
 
 Matters = Literal["trips", "presence", "home"]
@@ -54,9 +54,10 @@ AT_HOME = 0.15
 """How far from home a fix counts as being there, in km."""
 
 HEADINGS = (
-    *("policy", "metres off", "refused", "off now", "home ≤ 100 m", "≤ 200 m", "at most", "stays", "place now"),
+    *("policy", "metres off", "refused", "off now", "≤ 100 m", "≤ 200 m", "at most", "stays", "named"),
     *("budget left", "keeps"),
 )
+"""Of a table: homes found within 100 and 200 m, and at most; stays recalled; how often the present cell is named."""
 
 
 @dataclass(frozen=True)
@@ -179,8 +180,13 @@ class PolicyComparison:
         """Plain values, for JSON: without positions, times and names."""
         return {**asdict(self), "recommended": self.recommended, "reason": self.reason}
 
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings of :meth:`cells`."""
+        return HEADINGS
+
     def cells(self) -> list[tuple[str, ...]]:
-        """The rows as texts, in the order of :data:`HEADINGS`."""
+        """The rows as texts, in the order of :attr:`headings`."""
         return [
             (
                 *(row.policy, f"{row.cost:.0f} m", _percent(row.refused), f"{row.error_now:.0f} m"),
@@ -192,7 +198,7 @@ class PolicyComparison:
         ]
 
     def __str__(self) -> str:
-        table = [HEADINGS, *self.cells()]
+        table = [self.headings, *self.cells()]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [
             "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in table
@@ -338,8 +344,10 @@ def _fixes(visits: Visits, grid: Grid, name: str, timezone: str) -> Fixes:
     inside = cells >= 0
     times = visits.time[mask][inside]
     xy = _area(grid).project(points[inside])
-    local = local_seconds(times, time_zone(timezone))
-    return Fixes(xy, cells[inside], times.astype(np.float64), np.asarray(local, dtype=np.float64))
+    zone = time_zone(timezone)
+    offsets = [datetime.fromtimestamp(int(time), zone).utcoffset() or timedelta() for time in times]
+    local = times + np.array([offset.total_seconds() for offset in offsets])
+    return Fixes(xy, cells[inside], times.astype(np.float64), local)
 
 
 def _home(fixes: Fixes) -> FloatArray | None:
@@ -418,6 +426,8 @@ def _home_bound(policy: ReplayedPolicy, shown: Shown, fixes: Fixes, home: FloatA
     """
     there = np.linalg.norm(fixes.xy - home, axis=1) <= AT_HOME
     epsilon = float(shown.epsilon[there].sum())
+    if policy.memoised:
+        epsilon = max(epsilon, shown.noise.epsilon)  # of the draw that is yet to come
     if epsilon == 0:
         return 0.0
     if policy.name == "frequent places" and epsilon <= shown.noise.epsilon:
@@ -446,7 +456,8 @@ def _row(
     kept = {
         "trips": not policy.memoised,
         "presence": known <= habits_known + PRESENCE_MARGIN,
-        "home": bool(misses) and bound <= home_chance * (1 + 1e-9),
+        # independent draws for home add up for as long as somebody shares: the bound is of these days only
+        "home": policy.memoised and bool(misses) and bound <= home_chance * (1 + 1e-9),
     }
     now = min(errors, key=lambda name: errors[name])
     return PolicyRow(

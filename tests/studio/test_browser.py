@@ -364,6 +364,22 @@ def test_own_files(browser: "Browser", address: str, tmp_path: Path) -> None:
     visit.done(refusals=1)
 
 
+@pytest.mark.parametrize("look", [{}, {"viewport": {"width": 360, "height": 740}}], ids=["desktop", "phone"])
+def test_policies_for_weeks(browser: "Browser", address: str, look: dict[str, Any]) -> None:
+    visit = Visit(browser, address, **look).opened("auto=0&policy-budget=60")
+    page = visit.page
+    page.click("#compare-policies")
+    visit.says("#policies tbody tr", count=6)
+    visit.says("#policies tr.current", text="frequent places")
+    visit.says("#policies-reason", text="cheapest policy that keeps home")
+    page.select_option("#matters", "trips")
+    visit.says("#policies-reason", text="cheapest policy that keeps trips")
+    visit.picture(f"policies-{len(look)}")
+    page.check("input[name=source][value=ages]", force=True)
+    page.wait_for_selector("#policies-card", state="hidden")
+    visit.done()
+
+
 EXPORTS = ("file", "certificate", "toml", "python", "report", "svg", "png", "shareable-toml", "shareable-report")
 
 

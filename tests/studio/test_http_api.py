@@ -160,6 +160,30 @@ def test_what_is_taken_away_makes_it_again(
     assert "http" not in report
 
 
+@pytest.mark.parametrize("secrets", ["cells", "points"])
+def test_policies_of_a_synthetic_person_without_a_position(api: TestClient, secrets: str) -> None:
+    body = {"invented": {"person": 3, "columns": 6, "rows": 4, "secrets": secrets}}
+    problem = api.post("/api/problems", json=body).json()
+    assert problem["has_visits"]
+    started = api.post("/api/jobs", json={"kind": "policies", "problem": problem["id"], "budget": 60.0})
+    result = over(api, started.json()["id"])["result"]
+    assert [row["policy"] for row in result["rows"]][-1] == "frequent places"
+    assert set(result["recommendations"]) == {"trips", "presence", "home"}
+    assert {"latitude", "longitude", "times", "points", "xy"}.isdisjoint({*result, *result["rows"][0]})
+    assert "52." not in str([row | {"cost": 0, "error_now": 0} for row in result["rows"]])  # no latitude
+
+
+def test_policies_need_visits_and_a_budget(api: TestClient) -> None:
+    refused = api.post("/api/jobs", json={"kind": "policies", "problem": described(api), "budget": 60.0})
+    assert "visits with times" in refused.json()["error"]["message"]
+    body = {"kind": "policies", "problem": described(api)}
+    assert api.post("/api/jobs", json=body).json()["error"]["field"] == "budget"
+    with_bounds = body | {"budget": 1.0, "bounds": {"epsilon": 0.5}}
+    assert "a budget only" in api.post("/api/jobs", json=with_bounds).json()["error"]["message"]
+    without = api.post("/api/jobs", json={"problem": described(api), "budget": 1.0, "bounds": {"epsilon": 0.5}})
+    assert "for policies" in without.json()["error"]["message"]
+
+
 def test_compare_and_frontier(api: TestClient) -> None:
     problem = described(api)
     started = api.post(

@@ -75,8 +75,8 @@ class PolicyRow:
         home_100_m: share of homes found within 100 m by the best attack on home.
         home_200_m: likewise within 200 m.
         home_attack: that attack.
-        home_bound: the largest chance of finding a home within 200 m that is possible with its guarantee, for who knows
-            nothing else; of the person with the largest.
+        home_bound: the largest chance of finding a home within 200 m that its guarantee allows, however many weeks are
+            shared, for who knows nothing else; of the person with the largest.
         stays_recalled: share of the true stays with a published one within 250 m.
         budget_left: share of a day's budget that was left.
         keeps: what it keeps, of trips, presence and home.
@@ -115,6 +115,7 @@ class PolicyComparison:
         people: number of people.
         days: number of days that were shared, of all people together.
         requests: number of moments that were shared, of all together.
+        repeats: number of repetitions with other random draws.
         budget: ε per km in every 24 hours.
         delta: of the budgets with a δ.
         within: their distance in km.
@@ -134,6 +135,7 @@ class PolicyComparison:
     people: int
     days: int
     requests: int
+    repeats: int
     budget: float
     delta: float
     within: float
@@ -296,6 +298,7 @@ def compare_policies(
         people=len(people),
         days=sum(len(np.unique(person.fixes.days)) for person in people),
         requests=sum(len(person.fixes.times) for person in people),
+        repeats=repeats,
         budget=float(budget),
         delta=float(delta),
         within=float(within),
@@ -413,30 +416,29 @@ def _measured(
             name: np.inf if guess is None else float(np.linalg.norm(guess - person.home))
             for name, guess in guesses.items()
         },
-        "home_bound": 0.0 if person.home is None else _home_bound(policy, shown, fixes, person.home),
+        "home_bound": 1.0 if person.home is None else _home_bound(policy, shown, fixes, person.home),
         "stays": float((nearest <= NEAR_STAY).mean()) if len(nearest) else None,
         "left": float(np.mean([max(1 - each, 0.0) for each in spent])),
     }
 
 
 def _home_bound(policy: ReplayedPolicy, shown: Shown, fixes: Fixes, home: FloatArray) -> float:
-    """The largest chance of finding home within 200 m that the draws for it allow (docs/theory/weeks.md).
+    """The largest chance of finding home within 200 m, however many weeks are shared (docs/theory/weeks.md).
 
-    Memoised cells add their diagonal to every distance, which multiplies the odds.
+    Independent draws for home add up from night to night: there is no bound below 1. Memoised cells add their diagonal
+    to every distance, which multiplies the odds.
     """
+    if not policy.memoised:
+        return 1.0
     there = np.linalg.norm(fixes.xy - home, axis=1) <= AT_HOME
-    epsilon = float(shown.epsilon[there].sum())
-    if policy.memoised:
-        epsilon = max(epsilon, shown.noise.epsilon)  # of the draw that is yet to come
-    if epsilon == 0:
-        return 0.0
+    epsilon = max(float(shown.epsilon[there].sum()), shown.noise.epsilon)  # of one draw that is yet to come, at least
     if policy.name == "frequent places" and epsilon <= shown.noise.epsilon:
-        return shown.noise.largest_density * np.pi * HOME_RADIUS**2
-    found = disk_bound(epsilon, HOME_RADIUS)
+        return float(shown.noise.largest_density * np.pi * HOME_RADIUS**2)
+    chance = disk_bound(epsilon, HOME_RADIUS)
     if policy.name == "memoised":
         odds = exp(min(2 * epsilon * PLACE_SIDE * sqrt(2), 700.0))
-        found = odds * found / (odds * found + 1 - found)
-    return found
+        chance = odds * chance / (odds * chance + 1 - chance)
+    return chance
 
 
 def _row(
@@ -456,8 +458,7 @@ def _row(
     kept = {
         "trips": not policy.memoised,
         "presence": known <= habits_known + PRESENCE_MARGIN,
-        # independent draws for home add up for as long as somebody shares: the bound is of these days only
-        "home": policy.memoised and bool(misses) and bound <= home_chance * (1 + 1e-9),
+        "home": bool(misses) and bound <= home_chance * (1 + 1e-9),
     }
     now = min(errors, key=lambda name: errors[name])
     return PolicyRow(

@@ -34,6 +34,10 @@ MOST_TRACES = 3
 """Maximum number of stored trace files: they are the largest objects, and a page works on one at a time."""
 
 
+MOST_COLUMNS, MOST_ROWS = 20, 15
+"""Cells that a comparison of policies uses: its adversary has a matrix of transitions between any two of them."""
+
+
 @dataclass
 class RunningJob:
     """A job with its problem, and the names under which its results are stored.
@@ -172,6 +176,11 @@ class AppState:
         bounds = body.bounds.given()
         tables = source.document(bounds, body.adversaries)
         seconds = min(body.time_limit or self.limits.job_seconds, self.limits.job_seconds)
+        if body.kind == "policies":
+            job = _policies_spec(source, body) | {"time_limit": seconds}
+            return self.jobs.put(RunningJob(self.queue.submit(job), tables, source, body.problem))
+        if body.budget is not None:
+            raise InvalidProblem("a budget is for policies: leave it out, or ask for kind policies", field="budget")
         if isinstance(source, PointProblemSource) and body.kind != "design":
             raise InvalidProblem(
                 "frontiers and comparisons are not made for points here: use the command line", field="kind"
@@ -254,6 +263,28 @@ def _bytes_of_visits(visits: traces.Visits) -> int:
     """Approximate bytes of visits; the names of users were measured when they were read."""
     arrays = (visits.user, visits.time, visits.latitude, visits.longitude)
     return sum(array.nbytes for array in arrays) + BYTES_OF_NAME * len(visits.users)
+
+
+def _policies_spec(source: ProblemSource | PointProblemSource, body: JobBody) -> dict[str, Any]:
+    """The job that compares policies on the visits of one user, in a grid that is coarse enough for a Markov chain."""
+    if body.budget is None:
+        raise InvalidProblem("policies are compared at a budget, in ε per km a day", field="budget")
+    if body.bounds.given() or body.adversaries or body.names is not None:
+        raise InvalidProblem("policies take a budget only: leave bounds, adversaries and names out", field="kind")
+    visits = source.visits
+    lattice = source.tables["observables"] if isinstance(source, PointProblemSource) else source.tables["space"]
+    box = source.area.box if isinstance(source, PointProblemSource) else getattr(source.problem.space, "box", None)
+    if visits is None or box is None:
+        raise InvalidProblem("policies are compared on visits with times: load traces, or a synthetic person")
+    of_user = visits.user == visits.users.index(source.user)
+    return {
+        "kind": "policies",
+        "times": visits.time[of_user],
+        "points": (visits.latitude[of_user], visits.longitude[of_user]),
+        "slot": visits.slot,
+        "grid": (box, min(lattice["columns"], MOST_COLUMNS), min(lattice["rows"], MOST_ROWS)),
+        "budget": body.budget,
+    }
 
 
 def _matching_bounds(bounds: dict[str, Any], body: JobBody) -> dict[str, float]:

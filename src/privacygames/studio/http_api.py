@@ -182,7 +182,7 @@ def _add_problems(app: FastAPI, state: AppState) -> None:
 def _add_jobs(app: FastAPI, state: AppState) -> None:
     @app.post("/api/jobs", tags=["jobs"], status_code=202)
     def start(body: JobBody) -> Json:
-        """Start a design, a frontier or a comparison; the response has its name, to poll."""
+        """Start a design, a frontier or a comparison, of mechanisms or policies; the response has its name, to poll."""
         return state.job_view(state.start_job(body))
 
     @app.get("/api/jobs/{name}", tags=["jobs"])
@@ -338,9 +338,10 @@ def _attachment(content: bytes, export: str, kind: str) -> Response:
 
 def _problem(name: str, source: ProblemSource | PointProblemSource) -> Json:
     """The view of a problem."""
+    has_visits = {"has_visits": source.visits is not None}
     if isinstance(source, PointProblemSource):
-        return _json(point_problem_view(name, source.problem, source.bounds, source.visits_outside))
-    return _json(problem_view(name, source))
+        return _json(point_problem_view(name, source.problem, source.bounds, source.visits_outside) | has_visits)
+    return _json(problem_view(name, source) | has_visits)
 
 
 def _mechanism(name: str, stored: StoredMechanism | StoredPointMechanism) -> Json:

@@ -76,18 +76,20 @@ else:  # one field for each bound
 
 
 class JobBody(Body):
-    """A design; the frontier of cost against distortion around one; or known mechanisms side by side.
+    """A design; the frontier of cost against distortion around one; known mechanisms, or policies, side by side.
 
     ``adversaries`` says which share of the largest possible error is guaranteed against each; null: the problem file's
-    own guarantee. ``names`` is for comparisons, which take ``epsilon``, ``distortion`` and ``within`` only.
+    own guarantee. ``names`` is for comparisons, which take ``epsilon``, ``distortion`` and ``within`` only. ``budget``,
+    in ε per km a day, is for policies, which take no bounds; the problem must come from traces, or a synthetic person.
     """
 
-    kind: Literal["design", "frontier", "compare"] = "design"
+    kind: Literal["design", "frontier", "compare", "policies"] = "design"
     problem: Name
     bounds: BoundsBody = BoundsBody()
     adversaries: dict[str, Annotated[float, Field(ge=0, le=1)] | None] = {}
     time_limit: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     names: Annotated[list[str], Field(max_length=20)] | None = None
+    budget: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] | None = None
 
 
 class PositionBody(Body):

@@ -30,6 +30,9 @@ BASELINES = ("planar-laplace", "exponential", "geometric", "randomised-response"
 POINT_TOLERANCE = 1e-4
 """Relative gap to the best mechanism for points on its mesh: far below the gap to all mechanisms, which is told."""
 
+REPEATS = 10
+"""Repetitions of each policy: a few seconds in all."""
+
 Spec = dict[str, Any]
 """What a job is to do: its kind, and the arguments of the function of that kind in ``JOBS``."""
 
@@ -186,7 +189,30 @@ def _read(spec: Spec, _: _Reporter) -> Spec:
     return values
 
 
-JOBS = {"read": _read, "design": _design, "frontier": _frontier, "compare": _compare}
+def _policies(spec: Spec, report: _Reporter) -> Spec:
+    """All policies on one person's visits; the result has no positions in it, no times and no names."""
+    from privacygames.policy_comparison import MATTERS, compare_policies
+    from privacygames.spaces import Grid
+    from privacygames.traces import Visits
+
+    latitude, longitude = spec["points"]
+    nobody = [0] * len(spec["times"])
+    visits = Visits(nobody, spec["times"], latitude, longitude, ("",), spec["slot"])  # type: ignore[arg-type]
+    box, columns, rows = spec["grid"]
+    compared = compare_policies(
+        visits,
+        Grid.over(box, columns=columns, rows=rows),
+        [""],
+        budget=spec["budget"],
+        repeats=REPEATS,
+        progress=report,
+    )
+    chosen = {matters: compared.when(matters) for matters in MATTERS}  # type: ignore[arg-type]
+    rules = {matters: {"policy": each.recommended, "reason": each.reason} for matters, each in chosen.items()}
+    return {**compared.to_dict(), "recommendations": rules}
+
+
+JOBS = {"policies": _policies, "read": _read, "design": _design, "frontier": _frontier, "compare": _compare}
 """The kinds of jobs."""
 
 

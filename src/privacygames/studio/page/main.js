@@ -5,10 +5,11 @@ import { setUpDesigns } from "./designs.js";
 import { setUpExplanation } from "./explanation.js";
 import { drawFrontier, setUpFrontier } from "./frontier.js";
 import { draw, setUpPicture } from "./picture.js";
+import { setUpPolicies } from "./policies.js";
 import { $, choose, chosen, isDark, on, state } from "./shared.js";
 import { load, setUpSources, showPanel } from "./sources.js";
 
-const VALUES = ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "error", "cost-limit", "epsilon", "share", "worst-cost", "within"];
+const VALUES = ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "error", "cost-limit", "epsilon", "share", "worst-cost", "within", "policy-budget", "matters"];
 const TICKS = ["with-epsilon", "with-within", "auto"];
 const CHOICES = ["source", "secrets", "goal", "cost-case"];
 
@@ -40,7 +41,7 @@ function applyTheme(theme) {
   drawFrontier();
 }
 
-const parts = [setUpControls, setUpDesigns, setUpPicture, setUpFrontier, setUpExplanation, setUpSources];
+const parts = [setUpControls, setUpDesigns, setUpPicture, setUpFrontier, setUpPolicies, setUpExplanation, setUpSources];
 on("problem", (problem) => { state.problem = problem; });
 parts.forEach((setUp) => setUp());
 applyTheme(recall());

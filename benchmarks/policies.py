@@ -69,9 +69,9 @@ def lines_of(compared: dict[str, Any]) -> list[str]:
     return [
         *lines,
         "",
-        f"{compared['people']} people, {compared['repeats']} repetitions, {compared['days']} days with {compared['requests']} releases in all, "
-        f"ε = {compared['budget']:g} per km a day. Without any output: {compared['habits_error']:.0f} m, "
-        f"{compared['habits_known']:.0%} of cells named.",
+        f"{compared['people']} people, {compared['repeats']} repetitions, {compared['days']} days with "
+        f"{compared['requests']} releases in all, ε = {compared['budget']:g} per km a day. Without any output: "
+        f"{compared['habits_error']:.0f} m, {compared['habits_known']:.0%} of cells named.",
     ]
 
 

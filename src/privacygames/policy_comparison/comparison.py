@@ -11,19 +11,18 @@ import numpy as np
 
 from privacygames.arrays import FloatArray
 from privacygames.errors import Field, InvalidProblem
-from privacygames.place_attacks import disk_bound, stay_point_attack, stay_points
+from privacygames.place_attacks import disk_bound
 from privacygames.policy_comparison.day_budget import DayBudget
 from privacygames.policy_comparison.people import MIN_DAYS, PersonDays, learn_days
 from privacygames.policy_comparison.policy_attacks import PresentAttack, at_night, home_attacks, present_attacks
 from privacygames.policy_comparison.replayed_policies import (
-    CLUSTER_FIXES,
-    CLUSTER_RADIUS,
     HOME_RADIUS,
     PLACE_SIDE,
     POLICIES,
     Fixes,
     ReplayedPolicy,
     Shown,
+    dense_places,
 )
 from privacygames.progress import Progress, ProgressCallback
 from privacygames.spaces import Area, Grid
@@ -152,7 +151,8 @@ class PolicyComparison:
     @property
     def reason(self) -> str:
         """The rule, and what follows from it, in a sentence or two."""
-        rule = f"The cheapest policy that keeps {self.matters}: {MATTERS[self.matters]}."
+        rule = MATTERS[self.matters].replace("the stated chance", f"a chance of {self.home_chance:.0%}")
+        rule = f"The cheapest policy that keeps {self.matters}: {rule}."
         if self.recommended is None:
             return f"{rule} None of these does: lower the budget, or share less often."
         row = self.row(self.recommended)
@@ -265,6 +265,8 @@ def compare_policies(
     """
     _check(budget=budget, delta=delta, within=within, home_chance=home_chance, repeats=repeats)
     require_choice(matters, get_args(Matters), "matters")
+    if isinstance(users, str):
+        raise InvalidProblem("users are a number of people, or a list of names")
     require_instance(visits, Visits, "visits")
     require_instance(grid, Grid, "the grid")
     names = visits.busiest(users, grid) if isinstance(users, int) else as_list(users, "users")
@@ -354,19 +356,17 @@ def _fixes(visits: Visits, grid: Grid, name: str, timezone: str) -> Fixes:
 
 
 def _home(fixes: Fixes) -> FloatArray | None:
-    """The true home: the cluster with most fixes at night, or their median; None without any."""
-    night = at_night(fixes.local)
-    if not night.any():
+    """The true home: the place with most fixes at night, or their median; None without any."""
+    night = fixes.xy[at_night(fixes.local)]
+    if len(night) == 0:
         return None
-    stay = stay_point_attack(fixes.local, fixes.xy, radius=CLUSTER_RADIUS, least=CLUSTER_FIXES)
-    return np.asarray(np.median(fixes.xy[night], axis=0)) if stay is None else stay
+    places = dense_places(night)
+    return np.asarray(places[0] if len(places) else np.median(night, axis=0))
 
 
 def _stays(xy: FloatArray) -> FloatArray:
-    seen = xy[~np.isnan(xy[:, 0])]
-    if len(seen) == 0:
-        return np.zeros((0, 2))
-    return stay_points(np.round(seen, 2), radius=CLUSTER_RADIUS, least=CLUSTER_FIXES).centres
+    """The places stayed at."""
+    return dense_places(xy[~np.isnan(xy[:, 0])])
 
 
 def _centres(grid: Grid, area: Area) -> FloatArray:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.baselines import PlateauNoise
-from privacygames.place_attacks import stay_points
 from privacygames.policy_comparison.day_budget import DAY, DayAccount, DayBudget
 
 Mask = NDArray[np.bool_]
@@ -29,10 +28,13 @@ PLACE_RADIUS = 0.2
 """How far from a frequent place a fix counts as being at it, in km: larger than the errors of fixes indoors."""
 
 CLUSTER_RADIUS = 0.15
-"""Fixes in a chain of steps up to this length, in km, are one frequent place."""
+"""How near other fixes must be to count for one place, in km."""
+
+SPOT = 0.01
+"""Fixes are counted in spots of this size, in km: smaller than their errors."""
 
 CLUSTER_FIXES = 4
-"""Fixes so near each other that make a frequent place."""
+"""Fixes that make a place."""
 
 MOST_PLACES = 8
 """Most frequent places that have an output of their own: home, work, and a few others."""
@@ -275,13 +277,40 @@ POLICIES: dict[str, ReplayedPolicy] = {
 
 def frequent_centres(earlier: Fixes) -> FloatArray:
     """The places that a person returned to on another day, the most frequent first; at least one."""
-    stays = stay_points(earlier.xy, radius=CLUSTER_RADIUS, least=CLUSTER_FIXES)
-    returned = [place for place in range(len(stays.centres)) if len(np.unique(earlier.days[stays.labels == place])) > 1]
-    returned.sort(key=lambda place: -int((stays.labels == place).sum()))
+    centres = dense_places(earlier.xy)
+    visits = nearest_place(earlier.xy, centres) if len(centres) else np.zeros(0, dtype=np.int64)
+    returned = [place for place in range(len(centres)) if len(np.unique(earlier.days[visits == place])) > 1]
     if returned:
-        return np.asarray(stays.centres[returned[:MOST_PLACES]])
+        return np.asarray(centres[returned[:MOST_PLACES]])
     _, which, counts = np.unique(_place_cells(earlier.xy), axis=0, return_inverse=True, return_counts=True)
     return np.asarray(earlier.xy[which.ravel() == counts.argmax()].mean(axis=0))[None]
+
+
+def dense_places(xy: FloatArray) -> FloatArray:
+    """The centres of the places with most fixes, the largest first.
+
+    The fix with most others near it, and these, are a place; then the rest is searched. Clusters of fixes in a chain
+    (DBSCAN) would join home and work by the road that is taken every day.
+    """
+    from scipy.sparse import csr_array
+    from scipy.spatial import cKDTree
+
+    spots, counts = np.unique(np.round(xy / SPOT), axis=0, return_counts=True)
+    spots, left = spots * SPOT, counts.astype(np.float64)
+    centres: list[FloatArray] = []
+    if len(spots) == 0:
+        return np.zeros((0, 2))
+    near = csr_array(cKDTree(spots).sparse_distance_matrix(cKDTree(spots), CLUSTER_RADIUS, output_type="coo_matrix"))
+    near.data[:] = 1.0  # a spot is near itself, at distance 0
+    while True:
+        sizes = near @ left
+        densest = int(sizes.argmax())
+        if sizes[densest] < CLUSTER_FIXES:
+            return np.array(centres) if centres else np.zeros((0, 2))
+        weights = left * (np.linalg.norm(spots - spots[densest], axis=1) <= CLUSTER_RADIUS)
+        centre = weights @ spots / weights.sum()
+        centres.append(centre)
+        left[(np.linalg.norm(spots - centre, axis=1) <= PLACE_RADIUS) | (weights > 0)] = 0.0
 
 
 def nearest_place(xy: FloatArray, places: FloatArray) -> IntArray:

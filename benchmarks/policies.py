@@ -1,4 +1,4 @@
-"""Policies × attacks over weeks: ten invented people who share four weeks, and ten real ones who share one.
+"""Policies × attacks over weeks: ten invented people who share four weeks, and ten real ones who share a few days.
 
 ``python benchmarks/policies.py [--data FOLDER] [--repeats 10] [--budget 60]`` writes results/policies.json, the tables
 in docs/how-to/weeks.md and its figure. Invented people (``pg.traces.synthetic``) live eight weeks: four to learn from,

@@ -325,7 +325,7 @@ def policies(results: PolicyComparison) -> Figure:
     shares: tuple[tuple[str, str, list[float], list[str]], ...] = (
         (
             "Homes found",
-            f"within 200 m, by the best attack; kept:\nat most {100 * results.home_chance:g} %, by its guarantee",
+            f"within 200 m, by the best attack;\nkept: at most {100 * results.home_chance:g} % expected",
             [row.home_200_m or 0.0 for row in rows],
             _marks(rows, "home"),
         ),

@@ -65,7 +65,7 @@ PANELS_IN_A_ROW = 3
 SMALLEST_RATIO = 1e-12
 """Log-ratios below this are rounding errors of equal distributions."""
 
-LEAK, KEPT, BAR = "#b5321a", "#1f6f50", "0.72"
+LEAK_COLOUR, SAFE_COLOUR, BAR_COLOUR = "#b5321a", "#1f6f50", "0.72"
 """Colours of what leaks, of what is kept, and of what is neither."""
 
 PAGE_WIDTH = 11.4
@@ -320,7 +320,7 @@ def policies(results: PolicyComparison) -> Figure:
         ha="left",
     )
     metres = [row.cost for row in rows]
-    _policy_bars(panels[0], metres, [f"{value:,.0f} m" for value in metres], [BAR] * len(rows))
+    _policy_bars(panels[0], metres, [f"{value:,.0f} m" for value in metres], [BAR_COLOUR] * len(rows))
     _policy_title(panels[0], "What it costs", "metres from the truth\nto what is shown")
     shares: tuple[tuple[str, str, list[float], list[str]], ...] = (
         (
@@ -333,7 +333,7 @@ def policies(results: PolicyComparison) -> Figure:
             "Stays recalled",
             "within 250 m,\nof places stayed at",
             [row.stays_recalled or 0.0 for row in rows],
-            [BAR] * len(rows),
+            [BAR_COLOUR] * len(rows),
         ),
         (
             "Place now",
@@ -345,15 +345,20 @@ def policies(results: PolicyComparison) -> Figure:
             "Not released",
             "the budget had no room:\nthe last output stayed",
             [row.refused for row in rows],
-            [BAR] * len(rows),
+            [BAR_COLOUR] * len(rows),
         ),
     )
     for axes, (title, label, values, colours) in zip(panels[1:], shares, strict=True):
         percents = [100 * value for value in values]
-        kept = {KEPT: ", kept", LEAK: ", not kept"}  # said in words, too: for a page in black and white
-        labels = [f"{value:.0f} %{kept.get(colour, '')}" for value, colour in zip(percents, colours, strict=True)]
+        suffixes = {
+            SAFE_COLOUR: ", kept",
+            LEAK_COLOUR: ", not kept",
+        }  # said in words, too: for a page in black and white
+        labels = [f"{value:.0f} %{suffixes.get(colour, '')}" for value, colour in zip(percents, colours, strict=True)]
         _policy_bars(axes, percents, labels, colours)
-        axes.set_xlim(0, 128 if LEAK not in colours and KEPT not in colours else 175)  # room for the longest label
+        axes.set_xlim(
+            0, 128 if LEAK_COLOUR not in colours and SAFE_COLOUR not in colours else 175
+        )  # room for the longest label
         _policy_title(axes, title, label)
     habits = 100 * results.habits_known
     panels[3].axvline(habits, color=INK, linewidth=0.9, linestyle=(0, (3, 2)))
@@ -380,7 +385,7 @@ def policies(results: PolicyComparison) -> Figure:
 
 def _marks(rows: Sequence[PolicyRow], matter: str) -> list[str]:
     """The colours of bars: whether each policy keeps something."""
-    return [KEPT if matter in row.keeps else LEAK for row in rows]
+    return [SAFE_COLOUR if matter in row.keeps else LEAK_COLOUR for row in rows]
 
 
 def _policy_bars(axes: Any, values: Sequence[float], labels: Sequence[str], colours: Sequence[str]) -> None:

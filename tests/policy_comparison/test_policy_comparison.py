@@ -66,8 +66,8 @@ def test_who_was_never_home_is_told_of_the_nights_to_come() -> None:
     """Independent draws keep no home, however few of them there were; one draw keeps it from the first night on."""
     visits = commuter(6)
     away = (visits.time < 3 * 86_400) | (visits.time % 86_400 >= 9 * 3600) & (visits.time % 86_400 < 17 * 3600)
-    kept = {name: getattr(visits, name)[away] for name in ("user", "time", "latitude", "longitude")}
-    compared = pg.compare_policies(replace(visits, **kept), CITY, 1, budget=20.0, repeats=1)
+    at_work = {name: getattr(visits, name)[away] for name in ("user", "time", "latitude", "longitude")}
+    compared = pg.compare_policies(replace(visits, **at_work), CITY, 1, budget=20.0, repeats=1)
     assert compared.row("fresh").home_bound == 1.0
     assert [row.policy for row in compared.rows if "home" in row.keeps] == ["frequent places"]
     assert compared.row("frequent places").home_bound == pytest.approx(0.25)
@@ -179,7 +179,7 @@ def test_the_likelihoods_are_those_of_what_was_shown() -> None:
     assert first[0] - first[1] == pytest.approx(-shown.noise.epsilon * (distances[0] - distances[1]))
     (tested,) = np.flatnonzero(~np.isnan(shown.predicted[:, 0]))[:1]
     keep = keep_probability(np.linalg.norm(points - shown.predicted[tested], axis=1), *shown.test)
-    expected = np.log(keep if shown.kept[tested] else 1 - keep)
+    expected = np.log(keep if shown.passed[tested] else 1 - keep)
     if shown.drawn[tested]:
         expected = expected + shown.noise.log_density(np.linalg.norm(points - shown.xy[tested], axis=1))
     assert shown.log_likelihoods(points, np.array([tested]))[0] == pytest.approx(expected)

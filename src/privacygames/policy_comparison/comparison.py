@@ -449,13 +449,13 @@ def _row(
     errors = {name: float(np.mean([each["present"][name][0] for each in measured])) for name in names}
     known = max(float(np.mean([each["present"][name][1] for each in measured])) for name in names)
     misses = [each["misses"] for each in measured if each["misses"] is not None]
-    found = {
+    home_shares = {
         name: [float(np.mean([each.get(name, np.inf) <= radius for each in misses])) for radius in (0.1, HOME_RADIUS)]
         for name in dict.fromkeys(name for each in misses for name in each)
     }
-    best = max(found, key=lambda name: found[name][1], default=None)
+    best = max(home_shares, key=lambda name: home_shares[name][1], default=None)
     bound = max(each["home_bound"] for each in measured)
-    kept = {
+    keeps = {
         "trips": not policy.memoised,
         "presence": known <= habits_known + PRESENCE_MARGIN,
         "home": bool(misses) and bound <= home_chance * (1 + 1e-9),
@@ -469,13 +469,13 @@ def _row(
         error_now=errors[now],
         now_attack=now,
         presence_known=known,
-        home_100_m=None if best is None else max(each[0] for each in found.values()),
-        home_200_m=None if best is None else found[best][1],
+        home_100_m=None if best is None else max(each[0] for each in home_shares.values()),
+        home_200_m=None if best is None else home_shares[best][1],
         home_attack=best or "",
         home_bound=bound,
         stays_recalled=_mean(each["stays"] for each in measured),
         budget_left=float(np.mean([each["left"] for each in measured])),
-        keeps=tuple(name for name, keeps in kept.items() if keeps),
+        keeps=tuple(name for name, holds in keeps.items() if holds),
     )
 
 

@@ -84,7 +84,7 @@ class Shown:
         epsilon: ε per km that the release was charged, a memoised one at its first time only.
         charged: the charge to the day's budget.
         predicted: the prediction that was tested; nan without a test.
-        kept: whether the prediction passed.
+        passed: whether the prediction passed its test.
         noise: of the outputs.
         test: ε per km of the test, and its threshold in km.
     """
@@ -96,7 +96,7 @@ class Shown:
     epsilon: FloatArray
     charged: FloatArray
     predicted: FloatArray
-    kept: Mask
+    passed: Mask
     noise: PlateauNoise
     test: tuple[float, float] = (0.0, 0.0)
 
@@ -130,7 +130,7 @@ class Shown:
                 logs[row] += self.noise.log_density(np.linalg.norm(points - self.xy[at], axis=1))
             if not np.isnan(self.predicted[at, 0]):
                 keep = keep_probability(np.linalg.norm(points - self.predicted[at], axis=1), *self.test)
-                logs[row] += np.log(np.maximum(keep if self.kept[at] else 1 - keep, np.finfo(float).tiny))
+                logs[row] += np.log(np.maximum(keep if self.passed[at] else 1 - keep, np.finfo(float).tiny))
         return logs
 
 
@@ -199,8 +199,8 @@ def predictive(
         if testing:
             shown.predicted[at], charge, spent = last, tested, test
             distance = np.linalg.norm(fixes.xy[[at]] - last, axis=1)
-            shown.kept[at] = bool(passes[at] < keep_probability(distance, *shown.test)[0])
-        if shown.kept[at]:
+            shown.passed[at] = bool(passes[at] < keep_probability(distance, *shown.test)[0])
+        if shown.passed[at]:
             shown.xy[at] = last
         else:
             shown.xy[at], shown.drawn[at] = fixes.xy[at] + noise[at], True

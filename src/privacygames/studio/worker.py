@@ -30,8 +30,8 @@ BASELINES = ("planar-laplace", "exponential", "geometric", "randomised-response"
 POINT_TOLERANCE = 1e-4
 """Relative gap to the best mechanism for points on its mesh: far below the gap to all mechanisms, which is told."""
 
-REPEATS = 10
-"""Repetitions of each policy: a few seconds in all."""
+REPEATS = 25
+"""Repetitions of each policy: ten seconds in all, and shares of homes with a standard error below ten points."""
 
 Spec = dict[str, Any]
 """What a job is to do: its kind, and the arguments of the function of that kind in ``JOBS``."""

@@ -27,7 +27,7 @@ def grid(side: int) -> pg.Problem:
     return pg.Problem(pg.Prior.uniform(pg.Grid(side, side)), cost="euclidean")
 
 
-@pytest.mark.parametrize(("columns", "rows", "blocks"), [(2, 2, False), (4, 1, False), (3, 2, True), (4, 3, True)])
+@pytest.mark.parametrize(("columns", "rows", "blocks"), [(2, 2, False), (3, 2, False), (4, 2, True), (4, 3, True)])
 def test_highs_solves_only_the_smallest_problems(columns: int, rows: int, blocks: bool) -> None:
     problem = pg.Problem(pg.Prior.uniform(pg.Grid(columns, rows)), cost="euclidean")
     assert isinstance(choose(problem, BOUNDS), pg.Interior) is blocks

@@ -18,7 +18,7 @@ GPU_ENTRIES = 5_000_000
 """n²m from which a GPU is faster than two processors."""
 
 HIGHS_ENTRIES = 300
-"""n²m up to which HiGHS solves the program written out: six secrets, in 5 ms where the block method takes 4, but exactly
+"""n²m up to which HiGHS solves the program written out: six secrets, in 5 ms where the block method takes 4, exactly
 (an optimal vertex, not a gap of 1e-7), as in examples that are worked out by hand. With twenty secrets it takes five to
 twenty times as long as the block method."""
 

@@ -443,8 +443,9 @@ def draw_figure(results: Path, target: Path) -> None:
 
 
 def _add(curves: dict[str, list[tuple[int, float]]], name: str, problem: str, seconds: float) -> None:
-    side, cross, _ = problem.partition("×")
-    if cross and side.isdecimal() and "Euclidean" in problem and seconds:
+    side = problem.partition("×")[0]
+    of_a_square = side.isdecimal() and problem.startswith(f"{side}×{side} Euclidean")
+    if of_a_square and seconds and not any(word in problem for word in ("first", "later", "threads")):
         curves.setdefault(name, []).append((int(side) ** 2, seconds))
 
 

@@ -43,8 +43,8 @@ class SetIndex:
         members = self._numbers(array.flatten())  # without what null lists hide
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
         masks = self._masks(members, np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))
-        found = pc.index_in(_as_arrow(masks), value_set=self._known_masks)
-        return np.asarray(pc.fill_null(found, self._unknown).to_numpy(zero_copy_only=False), dtype=np.int64)
+        positions = pc.index_in(_as_arrow(masks), value_set=self._known_masks)
+        return np.asarray(pc.fill_null(positions, self._unknown).to_numpy(zero_copy_only=False), dtype=np.int64)
 
     @cached_property
     def _known_masks(self) -> Any:
@@ -74,8 +74,8 @@ class SetIndex:
             values = pc.cast(values, pa.large_string())
         if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
             return np.full(len(values), len(self._texts))
-        found = pc.index_in(values, value_set=pa.array(self._texts, values.type))
-        return np.asarray(pc.fill_null(found, len(self._texts)).to_numpy(zero_copy_only=False))
+        positions = pc.index_in(values, value_set=pa.array(self._texts, values.type))
+        return np.asarray(pc.fill_null(positions, len(self._texts)).to_numpy(zero_copy_only=False))
 
     def _masks(self, members: NDArray[Any], ends: IntArray) -> NDArray[np.uint64]:
         """The mask of each row, (rows, words).

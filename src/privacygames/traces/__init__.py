@@ -8,6 +8,7 @@ True
 
 from privacygames.traces.demo_resident import demo_resident
 from privacygames.traces.format_detection import detect_format
+from privacygames.traces.habits import Habit, from_habits
 from privacygames.traces.public_lattice import is_public_box
 from privacygames.traces.read_traces import read
 from privacygames.traces.readers import RowBatch, TraceFormat, TraceSource
@@ -17,6 +18,7 @@ from privacygames.traces.visits import VisitData, Visits
 
 __all__ = [
     "SYNTHETIC_WINDOW",
+    "Habit",
     "RowBatch",
     "TraceFormat",
     "TraceSource",
@@ -25,6 +27,7 @@ __all__ = [
     "Visits",
     "demo_resident",
     "detect_format",
+    "from_habits",
     "is_public_box",
     "read",
     "read_counts",

@@ -1,0 +1,141 @@
+"""Visits invented from habits: for people who know where they usually are and have no trace."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Literal, get_args
+
+import numpy as np
+
+from privacygames.arrays import as_floats
+from privacygames.errors import Field, InvalidProblem
+from privacygames.spaces import Area
+from privacygames.traces.synthetic_people import GPS_ERROR, SLOT, START, Diary
+from privacygames.traces.timestamps import DAY, HOUR
+from privacygames.traces.visits import Visits
+from privacygames.validation import as_list, is_integer, is_number, require_choice, require_instance
+
+HabitDays = Literal["all", "weekdays", "weekends"]
+"""The days of a habit."""
+
+SPEED = 20.0
+"""Speed on the way between two places, in km an hour: a city's buses and bicycles."""
+
+PUNCTUALITY = 0.3
+"""Standard deviation of the hour at which somebody leaves for a place, in hours."""
+
+BEYOND = 0.05
+"""Margin in degrees around the places within which ways are projected to km."""
+
+MAX_DAYS = 3650
+"""Largest number of days: ten years."""
+
+
+@dataclass(frozen=True)
+class Habit:
+    """A place where somebody usually is at some hours.
+
+    Attributes:
+        longitude: of the place, in degrees.
+        latitude: of the place, in degrees.
+        start: the hour of leaving for it, 0 to 24.
+        end: the hour of leaving it again, after ``start``.
+        days: ``"all"``, ``"weekdays"`` or ``"weekends"``.
+        chance: the share of these days on which it happens.
+
+    >>> pg.traces.Habit(longitude=5.11, latitude=52.09, start=8.5, end=17, days="weekdays").chance
+    1.0
+    """
+
+    longitude: float
+    latitude: float
+    start: float
+    end: float
+    days: HabitDays = "all"
+    chance: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("longitude", -180, 180), ("latitude", -90, 90), ("start", 0, 24), ("end", 0, 24)):
+            _require_between(name, getattr(self, name), low, high)
+        _require_between("chance", self.chance, 0, 1)
+        if not self.start < self.end:
+            raise InvalidProblem(
+                Field("end"), " must be later than ", Field("start"), ": a night at home needs no habit"
+            )
+        require_choice(self.days, get_args(HabitDays), "the days of a habit")
+
+    def applies(self, day: int) -> bool:
+        """Whether it is a habit of a day.
+
+        Args:
+            day: its number; day 0 is a Monday.
+        """
+        return self.days == "all" or (self.days == "weekends") == (day % 7 >= 5)
+
+
+def from_habits(
+    home: tuple[float, float],
+    habits: Sequence[Habit],
+    *,
+    days: int = 28,
+    generator: np.random.Generator | None = None,
+) -> Visits:
+    """Visits every ten minutes of somebody who lives at home and has some habits, with the ways in between.
+
+    Departures vary by some twenty minutes, and positions by a GPS receiver's error. Times are in UTC, from a Monday on.
+
+    Args:
+        home: its longitude and latitude in degrees.
+        habits: where else they are, and when; one that starts while another lasts ends the other.
+        days: number of days.
+        generator: makes the visits reproducible; by default the operating system's randomness.
+
+    >>> work = pg.traces.Habit(longitude=5.14, latitude=52.10, start=8.5, end=17.0, days="weekdays")
+    >>> pg.traces.from_habits((5.08, 52.07), [work], days=7)
+    Visits(1008 visits of 1 users, 1008 rows)
+    """
+    if not (is_integer(days) and 1 <= days <= MAX_DAYS):
+        raise InvalidProblem(Field("days"), f" must be a whole number of days, 1 to {MAX_DAYS}")
+    if as_floats(home, "home").shape != (2,):
+        raise InvalidProblem(Field("home"), " must be a longitude and a latitude")
+    for name, value, largest in (("longitude", home[0], 180), ("latitude", home[1], 90)):
+        _require_between(name, float(value), -largest, largest)
+    places = as_list(habits, "habits")
+    for habit in places:
+        require_instance(habit, Habit, "a habit")
+    points = np.array([home, *((habit.longitude, habit.latitude) for habit in places)], dtype=np.float64)
+    (west, south), (east, north) = points.min(axis=0) - BEYOND, points.max(axis=0) + BEYOND
+    area = Area.over((float(west), float(south), float(east), float(north)))
+    random = np.random.default_rng() if generator is None else generator
+    at = area.project(points)
+    diary = Diary(at[0], at.mean(axis=0))
+    for day in range(days):
+        today = [(habit, place) for habit, place in zip(places, at[1:], strict=True) if habit.applies(day)]
+        today = [(habit, place) for habit, place in today if random.random() < habit.chance]
+        today.sort(key=lambda each: each[0].start)
+        starts = [habit.start for habit, _ in today] + [inf]
+        for (habit, place), following in zip(today, starts[1:], strict=True):
+            diary.go(place, _leaving(day, habit.start, random), SPEED)
+            if habit.end < following:
+                diary.go(at[0], _leaving(day, habit.end, random), SPEED)
+    times = np.arange(0, days * DAY, SLOT)
+    positions = diary.positions(times) + random.normal(0.0, GPS_ERROR, size=(len(times), 2))
+    degrees = area.coordinates(np.clip(positions, 0.0, area.lengths))
+    return Visits(
+        user=np.zeros(len(times), dtype=np.int64),
+        time=START + times,
+        latitude=degrees[:, 1],
+        longitude=degrees[:, 0],
+        users=("somebody",),
+        slot=SLOT,
+    )
+
+
+def _leaving(day: int, hour: float, random: np.random.Generator) -> float:
+    """The time of leaving around an hour of a day, in seconds since the first midnight."""
+    return day * DAY + (hour + PUNCTUALITY * float(random.standard_normal())) * HOUR
+
+
+def _require_between(name: str, value: float, low: float, high: float) -> None:
+    if not (is_number(value) and low <= value <= high):
+        raise InvalidProblem(Field(name), f" must be a number from {low} to {high}")

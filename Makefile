@@ -36,7 +36,7 @@ browser:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq chromium >/dev/null 2>&1; } || \
 	  echo "There is no chromium, and it cannot be installed: the studio's browser tests are skipped."
 
-test: setup  ## Run the tests, but for the slow ones: six minutes on two cores
+test: setup  ## Run the tests, but for the slow ones: seven minutes on two cores
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
 check: setup browser  ## What CI runs: lint, format, strict types, import layers, and every test (the docs are built by one)

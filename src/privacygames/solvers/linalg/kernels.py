@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
-from privacygames.solvers.linalg.lapack import ADDRESSES
+from privacygames.blas_routines import routine_address
 
-ROUTINES = np.array([ADDRESSES[name] for name in ("dlauum", "dsyrk", "dtrmm")])
+ROUTINES = np.array([routine_address(name) for name in ("dlauum", "dsyrk", "dtrmm")])
 """The addresses of the routines that kernels call, in their order."""
 
 Pairs = tuple[IntArray, NDArray[np.int32], NDArray[np.int32], FloatArray]

@@ -11,13 +11,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.blas_routines import routine, routine_address
+from privacygames.blas_routines import routine
 
 _LOWER, _PLAIN, _TRANSPOSED, _GENERAL, _LEFT, _RIGHT = b"L", b"N", b"T", b"N", b"L", b"R"
-
-
-ADDRESSES = {name: routine_address(name) for name in ("dpotrf", "dtrtri", "dlauum", "dsyrk", "dtrmm", "dtrsv")}
-"""The memory address of each routine."""
 
 
 _potrf = routine("dpotrf", 5)

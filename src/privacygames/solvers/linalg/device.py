@@ -6,6 +6,7 @@ and the Schur complement of a whole batch is one product. The M are kept in memo
 of their zeros (``device_triangles.py``); where memory does not suffice blocks are factorised again for every solution.
 """
 
+import os
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +42,11 @@ BATCH_SHARE = 0.1
 """Largest fraction of the free memory for one batch's temporary arrays."""
 
 RESERVE_SHARE = 0.3
-"""Fraction of all memory that kept factors leave free, for the method's arrays of pairs."""
+"""Smallest fraction of all memory that kept factors leave free, for the method's arrays of pairs."""
+
+RATIO_BYTES = 280
+"""Bytes that kept factors leave free for each ratio of the working set, which grows from iteration to iteration: with
+228 the largest design on an H200 went on (185 million ratios, 4096 × 4096), with 195 memory ran out."""
 
 HOST_BOUND = 500 * 500**2 * 8
 """Bytes of all blocks below which a step is limited by the host's time (measured on an H200)."""
@@ -104,6 +109,8 @@ def require_torch(device: str) -> Any:
     """The ``torch`` module; an error if it is not installed or does not have this device."""
     if not isinstance(device, str) or not re.fullmatch(r"cpu|cuda(:\d+)?", device):
         raise InvalidProblem(f'device is {device!r}; it must be "host", "cuda", "cuda:1", … or "cpu" (PyTorch\'s)')
+    # The working set's arrays grow with every iteration; segments of a fixed size would be left behind, half used.
+    os.environ.setdefault("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
     try:
         import torch
     except (ImportError, OSError):
@@ -147,12 +154,19 @@ class DeviceAlgebra:
         del cholesky  # a square for each block
         inverse.scale_columns(scales)
         schur, size = inverse.project(coupling), inverse.bytes
-        if self._free() - size < RESERVE_SHARE * self._all:
+        if self._free() - size < max(RESERVE_SHARE * self._all, RATIO_BYTES * self._ratios(blocks)):
             return RecomputedFactors(blocks, self), schur
         factors = KeptFactors(inverse)
         self._kept_bytes += size
         weakref.finalize(factors, self._release, size)
         return factors, schur
+
+    def _ratios(self, blocks: SymmetricBlocks) -> float:
+        """About how many ratios the working set has, if all batches have as many in a block as this one."""
+        if blocks.off_diagonal is None:
+            return 0.0
+        count, width = blocks.diagonal.shape
+        return float(len(blocks.off_diagonal.row) / count * self._block_bytes / (8 * width**2))
 
     def schur(self, matrix: Tensor) -> Schur:
         """The Schur complement, factorised on the device."""

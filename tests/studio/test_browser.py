@@ -1,9 +1,7 @@
 """The page, walked through in Debian's Chromium: nothing is asked from another host, and the console stays empty."""
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,21 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import privacygames as pg
+from studio_page import IN_CHROMIUM, Visit, chromium
 from studio_server import command
-from waiting import GUARD
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-PATIENCE = 1000 * GUARD
-PICTURES = os.environ.get("PRIVACYGAMES_PICTURES")
-"""A folder for pictures of every state, where somebody wants to look at them."""
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here: apt-get install chromium"),
-]
+pytestmark = IN_CHROMIUM
 
 
 @pytest.fixture(scope="module")
@@ -38,71 +28,8 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> "Iterator[Browser]":
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield made
-        made.close()
-
-
-class Visit:
-    """A page that is watched: what it asks for, and what it complains about."""
-
-    def __init__(self, browser: "Browser", url: str, **options: Any) -> None:
-        self.url, self.complaints, self.elsewhere = url, list[str](), list[str]()
-        size = {"width": 1280, "height": 900}
-        self.context = browser.new_context(**{"viewport": size, "accept_downloads": True, **options})
-        self.context.set_default_timeout(PATIENCE)
-        self.page: Page = self.context.new_page()
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.context.on("request", self.asked)
-
-    def asked(self, request: Any) -> None:
-        if not request.url.startswith((self.url, f"blob:{self.url}")):
-            self.elsewhere.append(request.url)
-
-    def opened(self, settings: str = "auto=0", ready: str = "#picture .cell") -> "Visit":
-        self.page.goto(f"{self.url}#{settings}")
-        self.page.wait_for_selector(ready)
-        return self
-
-    def design(self, results: int) -> None:
-        self.page.click("#design")
-        self.says("#history tbody tr", count=results)
-
-    def says(self, selector: str, *, count: int | None = None, text: str | None = None) -> None:
-        from playwright.sync_api import expect
-
-        found = expect(self.page.locator(selector))
-        if count is not None:
-            found.to_have_count(count, timeout=PATIENCE)
-        if text is not None:
-            found.to_contain_text(re.compile(text), timeout=PATIENCE)
-
-    def view(self, name: str) -> None:
-        self.page.check(f"input[name=view][value={name}]", force=True)
-
-    def taken(self, what: str, folder: Path) -> Path:
-        with self.page.expect_download() as download:
-            self.page.click(f"[data-export={what}]")
-        target = folder / download.value.suggested_filename
-        download.value.save_as(target)
-        return target
-
-    def picture(self, name: str) -> None:
-        if PICTURES:
-            Path(PICTURES).mkdir(parents=True, exist_ok=True)
-            self.page.screenshot(path=Path(PICTURES) / f"{name}.png", full_page=True)
-
-    def done(self, refusals: int = 0) -> None:
-        wide = self.page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
-        assert wide, "something is wider than the window"
-        self.context.close()
-        assert self.elsewhere == []
-        noted = [each for each in self.complaints if "status of 4" in each]  # a browser notes every refusal
-        assert len(noted) == refusals
-        assert self.complaints == noted
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.mark.parametrize("what", ["places", "ages", "categories"])

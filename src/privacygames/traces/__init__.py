@@ -1,4 +1,4 @@
-"""Location traces: GeoLife, check-ins, GPX and tables, or synthetic people, as visits, priors and transitions.
+"""Location traces: recordings and exports of many formats, or synthetic people, as visits, priors and transitions.
 
 >>> visits = pg.traces.synthetic(users=2, days=7)
 >>> grid = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=4, rows=3)

@@ -3,12 +3,19 @@
 import re
 from pathlib import Path
 
-from privacygames.csv_reader import detect_separator, read_lines, split_line
+from privacygames.csv_reader import detect_separator, open_decompressed, read_lines, split_line
 from privacygames.errors import InvalidProblem, UnreadableFile
 from privacygames.traces.readers import FORMATS
 
 CHECKIN_LINE = re.compile(r"[^\t]+\t\d{4}-\d\d-\d\dT[^\t]*\t-?[\d.]+\t-?[\d.]+\t[^\t]*")
 """A line of SNAP's check-ins: user, time, latitude, longitude and place, between tabs."""
+
+GEOJSON_TYPE = re.compile(r'"type"\s*:\s*"(Feature|FeatureCollection|GeometryCollection|(Multi)?(Point|LineString))"')
+TIMELINE_KEY = re.compile(r'"(locations|timelineObjects|semanticSegments|startTime)"\s*:')
+"""What a GeoJSON document says of itself, and the keys that Google's Timelines begin with."""
+
+START = 1 << 16
+"""Bytes of a document that are looked at."""
 
 TABLE_COLUMNS = 4
 """Least number of columns of a table of fixes: user, time, latitude and longitude."""
@@ -43,7 +50,9 @@ def detect_format(path: str | Path) -> str:
 
 def _of_file(path: Path) -> str:
     by_ending = _by_ending(path)
-    if by_ending in ("geolife", "gpx") or path.suffix.lower() == ".parquet":
+    if by_ending == "timeline":
+        return _of_json(path)
+    if by_ending in ("geolife", "gpx", "geojson", "kml") or path.suffix.lower() == ".parquet":
         return by_ending
     first_line = next((line for block in read_lines(path) for line in block.lines if line.strip()), "")
     if CHECKIN_LINE.fullmatch(first_line):
@@ -54,6 +63,13 @@ def _of_file(path: Path) -> str:
     if by_ending == "table" or len(names) >= TABLE_COLUMNS:
         return "table"
     raise InvalidProblem(f"the format of {path.name} cannot be told: say which of {', '.join(FORMATS)} it is")
+
+
+def _of_json(path: Path) -> str:
+    """GeoJSON, or a Timeline, by what the first block of the document names."""
+    with open_decompressed(path) as (file, _):
+        start = file.read(START).decode("utf-8", errors="replace")
+    return "geojson" if GEOJSON_TYPE.search(start) and not TIMELINE_KEY.search(start) else "timeline"
 
 
 def _by_ending(path: Path) -> str:

@@ -41,10 +41,13 @@ def read(
     Args:
         path: the file or folder; or a table in memory (pandas, Polars, Arrow).
         format: ``"geolife"`` (a folder of USER/Trajectory/*.plt), ``"checkins"`` (SNAP's Gowalla and Brightkite),
-            ``"gpx"`` (USER.gpx or USER/*.gpx), ``"table"`` (CSV or Parquet with one row per fix), or a
-            :class:`TraceFormat` of your own. By default it is detected from the names and first lines of the files.
+            ``"gpx"`` (USER.gpx or USER/*.gpx), ``"geojson"``, ``"kml"`` (also zipped, KMZ), ``"timeline"`` (Google's
+            Records.json, Semantic Location History, and Timeline.json of phones), ``"table"`` (CSV or Parquet with one
+            row per fix), or a :class:`TraceFormat` of your own. By default it is detected from the names and first
+            lines of the files.
         window: (west, south, east, north) in degrees, edges included; rows elsewhere are skipped.
-        slot: the length of a slot in whole seconds; None makes every row a visit.
+        slot: the length of a slot in whole seconds; None makes every row a visit. Where no position of a GPX, KML or
+            GeoJSON file has a time, every position is a visit without one.
         timezone: the time zone in which slots start at midnight, and of times without an offset (GeoLife's are GMT).
         columns: names of a table's columns, ``{"user": …, "time": …, "latitude": …, "longitude": …}``, where they are
             not scikit-mobility's, MovingPandas' or plain ones.

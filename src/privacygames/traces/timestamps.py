@@ -1,7 +1,7 @@
 """Timestamps: texts, numbers and local times as unix seconds, and unix seconds as slots of the local clock."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
 
@@ -12,6 +12,9 @@ from privacygames.errors import InvalidProblem
 
 UNREADABLE = int(np.iinfo(np.int64).min)
 """Stands for a time that cannot be read."""
+
+NO_TIME = UNREADABLE + 1
+"""Stands for a time that a position was recorded without."""
 
 EPOCH, LOCAL_EPOCH = datetime(1970, 1, 1, tzinfo=UTC), datetime(1970, 1, 1)
 SECOND = timedelta(seconds=1)
@@ -48,6 +51,13 @@ def seconds_from_texts(texts: Iterable[str], zone: tzinfo, dates: DateOrder | No
     times, local_times = np.array(seconds, dtype=np.int64), np.array(without_offset, dtype=bool)
     if local_times.any():
         times[local_times] = seconds_from_local(times[local_times], zone)
+    return times
+
+
+def seconds_if_given(texts: Sequence[str], zone: tzinfo) -> IntArray:
+    """Unix seconds of texts, as by :func:`seconds_from_texts`; ``NO_TIME`` for empty ones."""
+    times = seconds_from_texts(texts, zone)
+    times[[not text.strip() for text in texts]] = NO_TIME
     return times
 
 

@@ -43,6 +43,8 @@ class VisitCollector:
         self._fixes = np.zeros(0, dtype=FIX)
         self._pending: list[Fixes] = []
         self._pending_count = 0
+        self._timeless: list[tuple[Fixes, str]] = []  # fixes without a time and their file, until one has a time
+        self._has_times = False
         self.rows = 0
         self.swapped = 0  # rows outside the window that would lie inside with latitude and longitude swapped
         self.skipped = dict.fromkeys(REASONS, 0)
@@ -60,15 +62,40 @@ class VisitCollector:
         fixes = np.empty(len(left), dtype=FIX)
         fixes["user"], fixes["time"] = users[left], batch.times[left]
         fixes["latitude"], fixes["longitude"] = batch.latitude[left], batch.longitude[left]
+        fixes["slot"] = lines[left]
+        fixes = self._with_times(fixes, file)
         fixes["slot"] = 0 if self._slot is None else timestamps.slot_numbers(fixes["time"], self._slot, self._zone)
         self._pending.append(self._first_in_slots(fixes))
         self._pending_count += len(self._pending[-1])
         if self._pending_count > max(PENDING, len(self._fixes)):
             self._merge()
 
+    def _with_times(self, fixes: Fixes, file: str) -> Fixes:
+        """The fixes that have a time; the others are held, or skipped once any fix has one. ``slot`` is the line."""
+        is_timeless = fixes["time"] == timestamps.NO_TIME
+        if is_timeless.any():
+            self._timeless.append((fixes[is_timeless], file))
+        self._has_times = self._has_times or not is_timeless.all()
+        if self._has_times:
+            for held, source in self._timeless:
+                self._skip(BAD_TIME, held["slot"], source)
+            self._timeless.clear()
+        timed: Fixes = fixes[~is_timeless]
+        return timed
+
+    def _take_timeless(self) -> None:
+        """Take fixes without times as visits, in the order of the file, where no fix has one."""
+        fixes = np.concatenate([held for held, _ in self._timeless])
+        fixes["time"] = np.arange(len(fixes))
+        self._timeless.clear()
+        self._slot, self._fixes = None, fixes
+
     def visits(self) -> Visits:
         """All visits, by user (in the order of their names) and time."""
         self._merge()
+        has_times = not self._timeless
+        if not has_times:
+            self._take_timeless()
         names = list(self._codes)
         users = sorted(names[code] for code in np.unique(self._fixes["user"]))
         index = np.zeros(len(names), dtype=np.int64)
@@ -85,6 +112,7 @@ class VisitCollector:
             slot=self._slot,
             rows=self.rows,
             skipped=self.skipped,
+            has_times=has_times,
         )
 
     def summary(self) -> str:

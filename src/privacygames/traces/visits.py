@@ -145,7 +145,7 @@ class Visits(VisitData):
 
     Attributes:
         user: index of each visit's user in ``users``.
-        time: unix time in whole seconds.
+        time: unix time in whole seconds; where there are no times, the visits' positions in the file.
         latitude: degrees.
         longitude: degrees.
         users: the users' names.
@@ -153,6 +153,7 @@ class Visits(VisitData):
         format: the format they were read in: ``"table"``, ``"gpx"``, …; empty if they were not read.
         rows: number of rows read.
         skipped: number of rows that are not visits, by reason: rows = visits + all skipped.
+        has_times: whether the visits have times; what needs them raises an error where they have none.
 
     >>> visits = pg.traces.synthetic(users=2, days=7)
     >>> visits.busiest(1, pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=4, rows=3))
@@ -168,6 +169,7 @@ class Visits(VisitData):
     format: str = ""
     rows: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
+    has_times: bool = True
 
     def __post_init__(self) -> None:
         for name, kind in (("user", np.int64), ("time", np.int64), ("latitude", np.float64), ("longitude", np.float64)):
@@ -246,6 +248,7 @@ class Visits(VisitData):
             hours: from the first to before the second, 0 to 24, by the local clock; (22, 6) is over midnight.
             zone: the clock's time zone, such as ``"Europe/Zurich"``.
         """
+        self._require_times()
         local = timestamps.local_seconds(self.time, time_zone(zone))
         mask = np.ones(len(self), dtype=bool)
         if days is not None:
@@ -280,6 +283,7 @@ class Visits(VisitData):
 
     def moves(self, grid: Grid, user: str, *, within: float | None = None) -> Moves:
         """The user's moves between one visit and the next, as :meth:`transitions` counts them, with their times."""
+        self._require_times()
         limit = self._within(within)
         selection = self._slice(user)
         cells, times = self._cells(grid, selection), self.time[selection]
@@ -289,12 +293,14 @@ class Visits(VisitData):
 
     def trace(self, grid: Grid, user: str) -> tuple[IntArray, IntArray]:
         """The cells of the user's visits in the order of time, and the unix times; visits outside are left out."""
+        self._require_times()
         selection = self._slice(user)
         cells, times = self._cells(grid, selection), self.time[selection]
         return cells[cells >= 0], times[cells >= 0]
 
     def before(self, time: int) -> "Visits":
         """The visits before a unix time, of the same users."""
+        self._require_times()
         mask = self.time < time
         return Visits(
             user=self.user[mask],
@@ -305,6 +311,28 @@ class Visits(VisitData):
             slot=self.slot,
             format=self.format,
         )
+
+    def together(self, name: str = "everyone") -> "Visits":
+        """The visits of all users as those of one, whose prior is everyone's; they are no sequence, so without times.
+
+        Args:
+            name: what to call the one user.
+
+        >>> pg.traces.synthetic(users=2, days=7).together().users
+        ('everyone',)
+        """
+        return replace(
+            self,
+            user=np.zeros(len(self), dtype=np.int64),
+            time=np.arange(len(self)),
+            users=(name,),
+            slot=None,
+            has_times=False,
+        )
+
+    def _require_times(self) -> None:
+        if not self.has_times:
+            raise InvalidProblem("these visits have no times: they can be counted, and that is all")
 
     def _within(self, within: float | None) -> float:
         if within is None and self.slot is None:

@@ -264,8 +264,8 @@ def test_other_json_is_refused_without_showing_it(tmp_path: Path, text: str, for
 
 
 KEYS = """type coordinates geometry geometries properties features time times point visit activity latLng start end
-placeVisit activitySegment locations latitudeE7 longitudeE7 timestamp timestampMs startTime endTime duration timelinePath
-topCandidate placeLocation"""
+placeVisit activitySegment locations latitudeE7 longitudeE7 timestamp timestampMs startTime endTime duration
+timelinePath topCandidate placeLocation"""
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("46.5°, 6.5°"),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS.split()), inner, max_size=6),

@@ -250,3 +250,20 @@ def test_texts_of_every_kind_are_read(tmp_path: Path, kind: pa.DataType) -> None
         assert visits.users == ("ann", "ben")
         assert visits.latitude.tolist() == [46.5, 46.5]
         assert (visits.skipped["broken line"], visits.skipped["bad time"]) == (2, 1)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "frame"])
+def test_a_table_without_users_or_times_is_read_where_the_caller_says_so(tmp_path: Path, form: str) -> None:
+    table = pa.table({"lat": [46.5, 46.6, 446.0], "lng": [6.5, 6.6, 6.5]})
+    path: Any = tmp_path / f"places.{form}"
+    if form == "csv":
+        path.write_text("lat,lng\n46.5,6.5\n46.6,6.6\n446.0,6.5\n")
+    elif form == "parquet":
+        parquet.write_table(table, path)
+    with pytest.raises(pg.InvalidProblem, match="no column for the user"):
+        pg.traces.read(table if form == "frame" else path)
+    visits = pg.traces.read(table if form == "frame" else path, columns={"user": None, "time": None})
+    assert (visits.users, visits.has_times, visits.latitude.tolist()) == (("all rows",), False, [46.5, 46.6])
+    assert visits.skipped_lines == {"bad coordinates": (4 if form == "csv" else 3,)}
+    with pytest.raises(pg.InvalidProblem, match="a position needs its latitude"):
+        pg.traces.read(table if form == "frame" else path, columns={"latitude": None})

@@ -183,7 +183,10 @@ def _read(spec: Spec, _: _Reporter) -> Spec:
     from privacygames.studio.trace_uploads import read_traces
 
     visits = read_traces(spec["content"], spec["form"], rows=spec["rows"])
-    values = {each.name: getattr(visits, each.name) for each in fields(visits)} | {"skipped": dict(visits.skipped)}
+    values = {each.name: getattr(visits, each.name) for each in fields(visits)} | {
+        "skipped": dict(visits.skipped),
+        "skipped_lines": dict(visits.skipped_lines),
+    }
     if bytes_of(values) > spec["bytes"]:
         raise TooLarge("the visits take more memory than this server allows: leave some out, or use the command line")
     return values

@@ -14,7 +14,7 @@ from privacygames.progress import Progress, ProgressCallback
 from privacygames.spaces import Box, checked_box
 from privacygames.time_zones import time_zone
 from privacygames.traces.format_detection import detect_format
-from privacygames.traces.readers import FORMATS, TraceFormat, TraceSource, read_frame, table_format
+from privacygames.traces.readers import FORMATS, TraceFormat, TraceSource, checked_names, read_frame, table_format
 from privacygames.traces.timestamps import DAY, DateOrder
 from privacygames.traces.visit_collector import VisitCollector
 from privacygames.traces.visits import Visits
@@ -28,7 +28,7 @@ def read(
     window: Box | None = None,
     slot: int | None = 600,
     timezone: str = "UTC",
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | None] | None = None,
     dates: DateOrder | None = None,
     users: Iterable[str] | None = None,
     progress: ProgressCallback | None = None,
@@ -50,7 +50,8 @@ def read(
             GeoJSON file has a time, every position is a visit without one.
         timezone: the time zone in which slots start at midnight, and of times without an offset (GeoLife's are GMT).
         columns: names of a table's columns, ``{"user": …, "time": …, "latitude": …, "longitude": …}``, where they are
-            not scikit-mobility's, MovingPandas' or plain ones.
+            not scikit-mobility's, MovingPandas' or plain ones. None for a user or time that is not there: all rows are
+            then one user's, or visits without times.
         dates: the order of dates such as 03/04/2024, ``"day-first"`` or ``"month-first"``. By default it is detected
             from the first rows; where they allow both, such dates are refused.
         users: the only users wanted.
@@ -77,7 +78,7 @@ def read(
     if not isinstance(path, str | os.PathLike):
         if format not in (None, "table"):
             raise InvalidProblem("a table in memory has the format 'table'; leave format out")
-        for rows in read_frame(path, columns or {}, zone, dates):
+        for rows in read_frame(path, checked_names(columns), zone, dates):
             collector.add(rows, "the table")
         return _visits(collector, "table", "the table")
     root = Path(path)
@@ -123,7 +124,7 @@ def _collect(sources: list[TraceSource], trace_format: TraceFormat, collector: V
         done += size
 
 
-def _format(name: str, columns: Mapping[str, str] | None, dates: DateOrder | None) -> TraceFormat:
+def _format(name: str, columns: Mapping[str, str | None] | None, dates: DateOrder | None) -> TraceFormat:
     if name == "counts":
         raise InvalidProblem("counts have no times: read them with traces.read_counts(path)")
     if name not in FORMATS:

@@ -19,6 +19,9 @@ OTHER_USER, OUTSIDE, SAME_SLOT = "other user", "outside the window", "same slot"
 REASONS = (BROKEN, BAD_TIME, BAD_PLACE, OTHER_USER, OUTSIDE, SAME_SLOT)
 """Why a row is not a visit, in the order of the checks: each row is counted once."""
 
+MOST_LINES = 5
+"""Lines kept of those skipped for one reason: enough to see what is wrong with them."""
+
 PENDING = 1 << 18
 """Fixes held before they are merged with those collected so far."""
 
@@ -48,6 +51,7 @@ class VisitCollector:
         self.rows = 0
         self.swapped = 0  # rows outside the window that would lie inside with latitude and longitude swapped
         self.skipped = dict.fromkeys(REASONS, 0)
+        self.skipped_lines: dict[str, list[int]] = {}
         self.first_skipped: dict[str, str] = {}
 
     def add(self, batch: RowBatch, file: str) -> None:
@@ -112,6 +116,7 @@ class VisitCollector:
             slot=self._slot,
             rows=self.rows,
             skipped=self.skipped,
+            skipped_lines={reason: tuple(lines) for reason, lines in self.skipped_lines.items()},
             has_times=has_times,
         )
 
@@ -141,6 +146,8 @@ class VisitCollector:
         if len(lines):
             self.skipped[reason] += len(lines)
             self.first_skipped.setdefault(reason, f"{file}, line {lines[0]}")
+            told = self.skipped_lines.setdefault(reason, [])
+            told += [int(line) for line in lines[: MOST_LINES - len(told)]]
 
     def _merge(self) -> None:
         self._fixes = self._first_in_slots(np.concatenate([self._fixes, *self._pending]))

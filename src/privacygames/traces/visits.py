@@ -153,6 +153,7 @@ class Visits(VisitData):
         format: the format they were read in: ``"table"``, ``"gpx"``, …; empty if they were not read.
         rows: number of rows read.
         skipped: number of rows that are not visits, by reason: rows = visits + all skipped.
+        skipped_lines: the numbers of the first rows that are not visits, by reason; those of a folder in their files.
         has_times: whether the visits have times; what needs them raises an error where they have none.
 
     >>> visits = pg.traces.synthetic(users=2, days=7)
@@ -169,6 +170,7 @@ class Visits(VisitData):
     format: str = ""
     rows: int = 0
     skipped: Mapping[str, int] = field(default_factory=dict)
+    skipped_lines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     has_times: bool = True
 
     def __post_init__(self) -> None:
@@ -186,6 +188,7 @@ class Visits(VisitData):
         object.__setattr__(self, "users", tuple(self.users))
         object.__setattr__(self, "rows", max(self.rows, len(self)))
         object.__setattr__(self, "skipped", MappingProxyType(dict(self.skipped)))
+        object.__setattr__(self, "skipped_lines", MappingProxyType(dict(self.skipped_lines)))
 
     def __len__(self) -> int:
         return len(self.user)

@@ -5,7 +5,14 @@ from privacygames.traces.readers.geojson import GEOJSON
 from privacygames.traces.readers.gpx import GPX
 from privacygames.traces.readers.kml import KML
 from privacygames.traces.readers.row_batch import RowBatch, TraceFormat, TraceSource
-from privacygames.traces.readers.tabular import TABLE, list_names, read_frame, require_names, table_format
+from privacygames.traces.readers.tabular import (
+    TABLE,
+    checked_names,
+    list_names,
+    read_frame,
+    require_names,
+    table_format,
+)
 from privacygames.traces.readers.timeline import TIMELINE
 
 FORMATS = {
@@ -24,6 +31,7 @@ __all__ = [
     "RowBatch",
     "TraceFormat",
     "TraceSource",
+    "checked_names",
     "list_names",
     "read_frame",
     "require_names",

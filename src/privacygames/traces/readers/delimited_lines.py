@@ -6,6 +6,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from privacygames.csv_reader import LineBlock, read_lines, split_line
 from privacygames.traces import timestamps
 from privacygames.traces.readers.row_batch import RowBatch, TraceFormat, TraceSource, parse_numbers
@@ -14,13 +16,13 @@ from privacygames.traces.readers.row_batch import RowBatch, TraceFormat, TraceSo
 class FieldLayout(NamedTuple):
     """How lines are split: the separator, the number of fields, and the indices of four of them.
 
-    ``user`` is None where the file's name says whose rows they are.
+    ``user`` is None where the file's name says whose rows they are, and ``time`` where there are no times.
     """
 
     separator: str
     fields: int
     user: int | None
-    time: int
+    time: int | None
     latitude: int
     longitude: int
 
@@ -45,7 +47,11 @@ def parse_lines(block: LineBlock, layout: FieldLayout, source: TraceSource) -> R
             broken.append(number)
     return RowBatch(
         users=[source.user] * len(rows) if layout.user is None else [row[layout.user].strip() for row in rows],
-        times=timestamps.seconds_from_texts(map(itemgetter(layout.time), rows), source.zone, source.dates),
+        times=(
+            np.full(len(rows), timestamps.NO_TIME)
+            if layout.time is None
+            else timestamps.seconds_from_texts(map(itemgetter(layout.time), rows), source.zone, source.dates)
+        ),
         latitude=parse_numbers(map(itemgetter(layout.latitude), rows)),
         longitude=parse_numbers(map(itemgetter(layout.longitude), rows)),
         lines=lines,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from privacygames.csv_reader import expansion_limit, open_decompressed
 from privacygames.traces.readers.row_batch import RowBatch, TraceFormat, TraceSource
-from privacygames.traces.readers.xml_stream import PointParser, WrittenPoint
+from privacygames.traces.readers.xml_points import PointParser, WrittenPoint
 
 MAX_TIME_LENGTH = 100
 """Characters read of a time."""

@@ -7,7 +7,7 @@ from privacygames.csv_reader import MIN_EXPANSION_LIMIT, expansion_limit, open_d
 from privacygames.errors import InvalidProblem, UnreadableFile
 from privacygames.traces.readers.gpx import user_of_file
 from privacygames.traces.readers.row_batch import RowBatch, TraceFormat, TraceSource
-from privacygames.traces.readers.xml_stream import PointParser, WrittenPoint
+from privacygames.traces.readers.xml_points import PointParser, WrittenPoint
 
 READ_TEXTS = ("coordinates", "when", "begin", "coord")
 """Elements whose text is read."""

@@ -32,24 +32,38 @@ COLUMN_NAMES: dict[str, tuple[str, ...]] = {
 }
 """Names that each column may have, the likelier first: scikit-mobility's, MovingPandas', and plain words."""
 
+OPTIONAL = ("user", "time")
+"""Columns that a table may lack, where the caller says so: all rows are then one user's, or have no times."""
+
 BATCH_ROWS = 1 << 16
 """Rows of a Parquet file or table read at a time."""
 
 BYTES_PER_ROW = 40
 """Memory of a visit: user, slot, time, latitude and longitude."""
 
+ONE_USER = "all rows"
+"""The user's name where a table has no column of users."""
+
 MAX_NAME_LENGTH = 100
 DATA = re.compile(r"\d[-.,:]\d")
 """Part of a number, date or time: a name that holds one may be data, and is not shown."""
 
 
-def table_format(columns: Mapping[str, str] | None = None) -> TraceFormat:
-    """The format of CSV and Parquet files whose columns have these names."""
+def table_format(columns: Mapping[str, str | None] | None = None) -> TraceFormat:
+    """The format of CSV and Parquet files whose columns have these names; None for a user or time that is not there."""
+    names = checked_names(columns)
+    return TraceFormat(partial(_read_table, names=names), endings=(".csv", ".csv.gz", ".parquet"))
+
+
+def checked_names(columns: Mapping[str, str | None] | None) -> dict[str, str | None]:
+    """The names of columns by role, as a caller gives them."""
     names = dict(columns or {})
-    for role in names:
+    for role, name in names.items():
         if role not in COLUMN_NAMES:
             raise InvalidProblem(f"columns has no key {role!r}; it may have {', '.join(COLUMN_NAMES)}")
-    return TraceFormat(partial(_read_table, names=names), endings=(".csv", ".csv.gz", ".parquet"))
+        if name is None and role not in OPTIONAL:
+            raise InvalidProblem(f"columns[{role!r}] is None; a position needs its {role}")
+    return names
 
 
 def require_names(header: Sequence[str], file: str) -> None:
@@ -65,12 +79,14 @@ def list_names(header: Sequence[str]) -> str:
     return "what does not look like names"
 
 
-def _find_columns(header: Sequence[str], names: Mapping[str, str], file: str) -> dict[str, int]:
-    """The index of each of the four columns."""
+def _find_columns(header: Sequence[str], names: Mapping[str, str | None], file: str) -> dict[str, int]:
+    """The index of each of the four columns, but for those that the caller says are not there."""
     require_names(header, file)
     lowered = [name.strip().lower() for name in header]
     columns = {}
     for role, usual_names in COLUMN_NAMES.items():
+        if role in names and names[role] is None:
+            continue
         if role in names:
             matches = [index for index, name in enumerate(header) if name == names[role]]
         else:
@@ -85,7 +101,7 @@ def _find_columns(header: Sequence[str], names: Mapping[str, str], file: str) ->
     return columns
 
 
-def _read_table(source: TraceSource, names: Mapping[str, str]) -> Iterator[RowBatch]:
+def _read_table(source: TraceSource, names: Mapping[str, str | None]) -> Iterator[RowBatch]:
     is_parquet = source.path.suffix.lower() == ".parquet"
     return _read_parquet(source, names) if is_parquet else _read_csv(source, names)
 
@@ -93,7 +109,7 @@ def _read_table(source: TraceSource, names: Mapping[str, str]) -> Iterator[RowBa
 TABLE = table_format()
 
 
-def _read_csv(source: TraceSource, names: Mapping[str, str]) -> Iterator[RowBatch]:
+def _read_csv(source: TraceSource, names: Mapping[str, str | None]) -> Iterator[RowBatch]:
     layout: FieldLayout | None = None
     for block in read_lines(source.path):
         body = block
@@ -104,16 +120,21 @@ def _read_csv(source: TraceSource, names: Mapping[str, str]) -> Iterator[RowBatc
             line = block.lines[blank]
             separator = detect_separator(line)
             header = [name.strip() for name in split_line(line, separator)]
-            layout = FieldLayout(separator, len(header), **_find_columns(header, names, source.path.name))
+            columns = _find_columns(header, names, source.path.name)
+            at = {"user": columns.get("user"), "time": columns.get("time")}
+            layout = FieldLayout(
+                separator, len(header), **at, latitude=columns["latitude"], longitude=columns["longitude"]
+            )
+            source = replace(source, user=ONE_USER)
             body = LineBlock(block.first + blank + 1, block.lines[blank + 1 :], block.position)
-            if source.dates is None:
+            if source.dates is None and layout.time is not None:
                 rows = (split_line(line, separator) for line in body.lines)
-                times = (row[layout.time].strip() for row in rows if len(row) == layout.fields)
+                times = [row[layout.time].strip() for row in rows if len(row) == layout.fields]
                 source = replace(source, dates=timestamps.detect_date_order(times, source.path.name))
         yield parse_lines(body, layout, source)
 
 
-def _read_parquet(source: TraceSource, names: Mapping[str, str]) -> Iterator[RowBatch]:
+def _read_parquet(source: TraceSource, names: Mapping[str, str | None]) -> Iterator[RowBatch]:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -159,7 +180,7 @@ def _check_expansion(metadata: Any, columns: set[str], path: Path) -> None:
 
 
 def read_frame(
-    frame: Any, names: Mapping[str, str], zone: tzinfo, dates: timestamps.DateOrder | None
+    frame: Any, names: Mapping[str, str | None], zone: tzinfo, dates: timestamps.DateOrder | None
 ) -> Iterator[RowBatch]:
     """The rows of a table in memory: of pandas, Polars, PyArrow, or anything with Arrow's interface."""
     try:
@@ -183,9 +204,9 @@ def read_frame(
 
 def _with_date_order(batch: Any, columns: Mapping[str, str], source: TraceSource) -> TraceSource:
     """The source with the order of its dates, if times are texts and the batch shows it."""
-    times = batch.column(columns["time"])
-    if source.dates is not None or not _is_text(times.type):
+    if source.dates is not None or "time" not in columns or not _is_text(batch.column(columns["time"]).type):
         return source
+    times = batch.column(columns["time"])
     texts = [text for text in map(str.strip, _texts(times)) if text]
     return replace(source, dates=timestamps.detect_date_order(texts, source.path.name))
 
@@ -194,7 +215,9 @@ def _row_batch(batch: Any, columns: Mapping[str, str], source: TraceSource, firs
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = batch.column(columns["user"])
+    column = (
+        batch.column(columns["user"]) if "user" in columns else pa.repeat(ONE_USER, batch.num_rows).dictionary_encode()
+    )
     if not _is_text(column.type):
         column = _decoded(column)
         if pa.types.is_floating(column.type):  # NaN is a missing user, and not the name of one
@@ -205,7 +228,9 @@ def _row_batch(batch: Any, columns: Mapping[str, str], source: TraceSource, firs
     lines = np.arange(first, first + len(users))
     return RowBatch(
         users=[user for user in users if user],
-        times=_times(batch.column(columns["time"]), source)[named],
+        times=_times(batch.column(columns["time"]), source)[named]
+        if "time" in columns
+        else np.full(len(users), timestamps.NO_TIME)[named],
         latitude=_floats(batch.column(columns["latitude"]))[named],
         longitude=_floats(batch.column(columns["longitude"]))[named],
         lines=lines[named].tolist(),

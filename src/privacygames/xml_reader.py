@@ -1,26 +1,15 @@
-"""Positions in XML files, read as a stream; document types, entities and huge tags are refused."""
+"""XML files of strangers, read as a stream; document types, entities and huge tags are refused."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from typing import IO, NamedTuple
+from collections.abc import Iterator
+from typing import IO
 from xml.parsers import expat
 
 from privacygames.csv_reader import BLOCK
 from privacygames.errors import InvalidProblem
-from privacygames.traces import timestamps
-from privacygames.traces.readers.row_batch import RowBatch, TraceSource, parse_numbers
 
 MAX_TAG_BYTES = 1 << 20
 """Longest tag, attribute or comment: the parser holds all of it in memory."""
-
-
-class WrittenPoint(NamedTuple):
-    """A position as it is written; an empty time stands for none."""
-
-    line: int
-    latitude: str
-    longitude: str
-    time: str
 
 
 class XmlParser(ABC):
@@ -98,29 +87,3 @@ class XmlParser(ABC):
     def _end_element(self, tag: str) -> None:
         self._record_event()
         self.end(tag.rpartition(" ")[2])
-
-
-class PointParser(XmlParser):
-    """An XML parser that collects positions.
-
-    Attributes:
-        points: the positions since they were last taken.
-    """
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.points: list[WrittenPoint] = []
-
-    def read(self, source: TraceSource, file: IO[bytes], position: Callable[[], int]) -> Iterator[RowBatch]:
-        """The positions of a file. Where its XML breaks off, those before count, and one line is broken."""
-        for broken in self.feed(file):
-            yield RowBatch(
-                users=[source.user] * len(self.points),
-                times=timestamps.seconds_if_given([point.time for point in self.points], source.zone),
-                latitude=parse_numbers(point.latitude for point in self.points),
-                longitude=parse_numbers(point.longitude for point in self.points),
-                lines=[point.line for point in self.points],
-                broken=[] if broken is None else [broken],
-                position=position(),
-            )
-            self.points.clear()

@@ -330,6 +330,52 @@ def test_choosing_a_policy_writes_tables_and_a_figure_without_positions(folder: 
     assert json.loads(run("replay", *options, "--json", folder=folder).stdout)["matters"] == "home"
 
 
+HABITS = """[home]
+latitude = 52.07
+longitude = 5.08
+
+[[habit]]
+latitude = 52.10
+longitude = 5.14
+start = 8.5
+end = 17
+"""
+
+
+def test_choosing_a_policy_for_habits(folder: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (folder / "me.toml").write_text("days = 6\n" + HABITS)
+    options = ("--out", "chosen", "--choose", "home", "--habits", "me.toml", "--quick", "--seeds", 1, "--budget", 60)
+    done = run("replay", *options, "--json", folder=folder)
+    assert done.exit_code == 0, done.stderr
+    written = json.loads(done.stdout)
+    assert (written["people"], written["days"], written["requests"]) == (1, 3, 3 * 144)
+    assert written["recommended"] == "frequent places"
+    ways = ("--out", "ways", "--habits", "me.toml", "--quick", "--strategies", "memoised", "--jobs", 1, "--json")
+    replayed = run("replay", *ways, folder=folder)
+    assert replayed.exit_code == 0, replayed.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--data", "home.toml"), "leave --data out"),
+        (("--users", "2"), "leave --users out"),
+        (("--slot", "600"), "--slot is for traces"),
+        (("--timezone", "Europe/Zurich"), "--timezone is for traces"),
+        (("--format", "gpx"), "--format says how to read --data"),
+        (("--window", "0,0,1,1"), "neither home nor habits are inside --window"),
+    ],
+)
+def test_what_does_not_go_with_habits_is_refused(folder: Path, options: tuple[str, ...], said: str) -> None:
+    (folder / "me.toml").write_text(HABITS)
+    done = run("replay", "--out", "r", "--choose", "home", "--habits", "me.toml", *options, folder=folder)
+    assert done.exit_code == 3
+    assert said in done.stderr
+    assert "52.07" not in done.stderr
+    assert not (folder / "r").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -1,5 +1,7 @@
-"""Visits invented from habits: where somebody is at which hours, and what is refused."""
+"""Visits invented from habits: where somebody is at which hours, habits in files, and what is refused."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -80,3 +82,50 @@ def test_what_is_no_habit_is_refused(change: dict[str, Any], message: str) -> No
 def test_what_is_no_home_or_number_of_days_is_refused(home: Any, days: Any, message: str) -> None:
     with pytest.raises(pg.InvalidProblem, match=message):
         from_habits(home, HABITS, days=days)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "weeks.md"
+(DOCUMENT,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+
+
+def test_the_file_of_the_document_is_the_person_of_its_snippet(tmp_path: Path) -> None:
+    (tmp_path / "me.toml").write_text(DOCUMENT)
+    work = Habit(longitude=5.14, latitude=52.10, start=8.5, end=17.0, days="weekdays")
+    sport = Habit(longitude=5.10, latitude=52.06, start=19.0, end=21.0, chance=0.3)
+    expected = from_habits((5.08, 52.07), [work, sport], generator=np.random.default_rng(4))
+    read = pg.traces.read_habits(tmp_path / "me.toml", generator=np.random.default_rng(4))
+    assert np.array_equal(read.longitude, expected.longitude)
+    assert np.array_equal(read.latitude, expected.latitude)
+    assert np.array_equal(read.time, expected.time)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("latitude = 52.07", "latitude = 95.5", "me.toml, [home] latitude must be a number from -90 to 90"),
+        ("latitude = 52.07", 'latitude = "north"', "me.toml, [home] latitude must be a number"),
+        ("latitude = 52.07\n", "", "me.toml, [home] needs 'latitude'"),
+        ("[home]", "[house]", "me.toml has no key 'house'; it may have days, home, habit"),
+        ("days = 28 ", "days = 2.5", "me.toml days must be a whole number"),
+        ("days = 28 ", "days = 0 ", "me.toml days must be a whole number of days"),
+        ("longitude = 5.14", "longitude = true", "me.toml, [[habit]] 1 longitude must be a number"),
+        ("start = 8.5", 'start = "08:30"', "me.toml, [[habit]] 1 start must be a number"),
+        ("start = 8.5", "start = 18.5", "me.toml, [[habit]] 1 end must be later than start"),
+        ('"weekdays"', '"mondays"', "me.toml, [[habit]] 1 days of a habit|me.toml, [[habit]] 1 the days of a habit"),
+        ("chance = 0.3", "chance = 30", "me.toml, [[habit]] 2 chance must be a number from 0 to 1"),
+        ("chance", "probability", "me.toml, [[habit]] 2 has no key 'probability'"),
+        ("[[habit]]           # sport", "[habit]", "not valid TOML"),
+    ],
+)
+def test_mistakes_in_a_file_are_named_by_their_table_and_key(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in DOCUMENT
+    (tmp_path / "me.toml").write_text(DOCUMENT.replace(old, new))
+    with pytest.raises(pg.InvalidProblem) as caught:
+        pg.traces.read_habits(tmp_path / "me.toml")
+    assert any(each in str(caught.value) for each in message.split("|"))
+    assert not re.search(r"52\.0|5\.08|5\.14|95\.5", str(caught.value))  # no coordinate of anybody
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(pg.PrivacyGamesError, match=r"none\.toml"):
+        pg.traces.read_habits(tmp_path / "none.toml")

@@ -48,6 +48,10 @@ SHOWN = (
 def replay(
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to write to; a replay in it is resumed.")],
     data: Data = None,
+    habits: Annotated[
+        Path | None,
+        typer.Option(help="A TOML file with a home and habits instead of traces: days are invented from it."),
+    ] = None,
     kind: Annotated[
         str | None,
         typer.Option("--format", help="geolife, checkins, gpx or table.", show_default="detected"),
@@ -121,13 +125,14 @@ def replay(
         cells=None,
         grid=(columns or usual[0], rows or usual[1]),
         slot=slot,
-        timezone=timezone if data is not None else None,
+        timezone=None if data is None and habits is None else timezone,
         fields=fields,
         dates=dates,
         name=None,
         quick=quick,
+        habits=habits,
     )
-    if data is not None and source.kind == "counts":
+    if data is not None and habits is None and source.kind == "counts":
         raise InvalidProblem("a replay needs visits with times, and counts have none")
     with working("reading …") as show:
         visits, grid, wanted = visits_from(source, lambda message: typer.echo(message, err=True), show)

@@ -26,6 +26,9 @@ USERS, QUICK_USERS = 10, 3
 SIZE = (15.0, 8.0)
 """Width and height in km of the area of counts, by default: the paper's."""
 
+AROUND = 0.04
+"""Margin in degrees around the places of habits, on the public lattice: a map must reach some km beyond a home."""
+
 SLOT, CELLS = 600, 10
 """Seconds per time slot, and the least number of cells a person must have visited, by default."""
 
@@ -47,6 +50,7 @@ class Input:
     dates: str | None
     name: str | None
     quick: bool
+    habits: Path | None = None
 
     @cached_property
     def kind(self) -> str:
@@ -70,6 +74,14 @@ def visits_from(
     from privacygames import traces
 
     _check(source)
+    if source.habits is not None:
+        visits = traces.read_habits(source.habits)
+        west, south, east, north = visits.public_box()
+        around = (west - AROUND, south - AROUND, east + AROUND, north + AROUND)
+        grid = _grid(replace(source, window=source.window or around))
+        if not visits.counts(grid, visits.users[0]).any():
+            raise InvalidProblem("neither home nor habits are inside --window WEST,SOUTH,EAST,NORTH")
+        return visits, grid, list(visits.users)
     wanted, grid = _users(source), _grid(source)
     if source.data is None:
         if not isinstance(wanted, int):
@@ -147,6 +159,9 @@ def numbers(option: str, text: str) -> tuple[float, ...]:
 
 def _check(source: Input) -> None:
     """Refuse options that would have no effect, because the user expects one."""
+    if source.habits is not None and (source.data is not None or source.users is not None):
+        other = "--data" if source.data is not None else "--users"
+        raise InvalidProblem(f"--habits describes one person, whose days are invented: leave {other} out")
     if source.data is None and source.format is not None:
         raise InvalidProblem("--format says how to read --data, which is missing; without both, people are synthetic")
     if source.size != (None, None) and (source.kind != "counts" or source.window is not None):
@@ -155,6 +170,8 @@ def _check(source: Input) -> None:
         if value is not None and source.kind != "table":
             raise InvalidProblem(f"--{option} goes with --format table")
     timed = [name for name, value in (("slot", source.slot), ("timezone", source.timezone)) if value is not None]
+    if timed and source.habits is not None:
+        raise InvalidProblem(f"--{timed[0]} is for traces; the hours of habits are local ones: leave it out")
     if timed and source.kind in ("synthetic", "counts"):
         raise InvalidProblem(f"--{timed[0]} says how times are read, and this data has none: leave it out")
     if source.cells is not None and (source.data is None or not isinstance(_users(source), int)):

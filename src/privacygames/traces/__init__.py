@@ -8,7 +8,7 @@ True
 
 from privacygames.traces.demo_resident import demo_resident
 from privacygames.traces.format_detection import detect_format
-from privacygames.traces.habits import Habit, from_habits
+from privacygames.traces.habits import Habit, from_habits, read_habits
 from privacygames.traces.public_lattice import is_public_box
 from privacygames.traces.read_traces import read
 from privacygames.traces.readers import RowBatch, TraceFormat, TraceSource
@@ -31,6 +31,7 @@ __all__ = [
     "is_public_box",
     "read",
     "read_counts",
+    "read_habits",
     "synthetic",
 ]
 

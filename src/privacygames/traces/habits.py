@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Literal, get_args
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from privacygames.arrays import as_floats
 from privacygames.errors import Field, InvalidProblem
 from privacygames.spaces import Area
+from privacygames.table_reader import TableReader
+from privacygames.text_files import read_toml
 from privacygames.traces.synthetic_people import GPS_ERROR, SLOT, START, Diary
 from privacygames.traces.timestamps import DAY, HOUR
 from privacygames.traces.visits import Visits
@@ -29,6 +32,15 @@ BEYOND = 0.05
 
 MAX_DAYS = 3650
 """Largest number of days: ten years."""
+
+DAYS = 28
+"""Number of days where none is given: two weeks to learn from, and two to share."""
+
+MAX_HABITS = 100
+"""Largest number of habits in a file."""
+
+HOME_KEYS, HABIT_KEYS = ("latitude", "longitude"), ("latitude", "longitude", "start", "end", "days", "chance")
+"""Keys of ``[home]`` and of each ``[[habit]]`` in a file."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +89,7 @@ def from_habits(
     home: tuple[float, float],
     habits: Sequence[Habit],
     *,
-    days: int = 28,
+    days: int = DAYS,
     generator: np.random.Generator | None = None,
 ) -> Visits:
     """Visits every ten minutes of somebody who lives at home and has some habits, with the ways in between.
@@ -129,6 +141,48 @@ def from_habits(
         users=("somebody",),
         slot=SLOT,
     )
+
+
+def read_habits(path: str | Path, *, generator: np.random.Generator | None = None) -> Visits:
+    r"""Visits of somebody whose home and habits are written in a TOML file, as :func:`from_habits` invents them.
+
+    The file has a table ``[home]`` with ``latitude`` and ``longitude``, a ``[[habit]]`` with the attributes of
+    :class:`Habit` for each other place, and ``days``, their number (docs/how-to/weeks.md has one).
+
+    Args:
+        path: the file.
+        generator: makes the visits reproducible; by default the operating system's randomness.
+
+    >>> from pathlib import Path
+    >>> at_work = "[[habit]]\nlatitude = 52.1\nlongitude = 5.14\nstart = 8.5\nend = 17\ndays = 'weekdays'\n"
+    >>> Path("me.toml").write_text(f"days = 7\n[home]\nlatitude = 52.07\nlongitude = 5.08\n{at_work}") > 0
+    True
+    >>> pg.traces.read_habits("me.toml")
+    Visits(1008 visits of 1 users, 1008 rows)
+    """
+    file = Path(path)
+    document = TableReader(read_toml(file), file.name, ("days", "home", "habit"))
+    home = TableReader(document.value("home"), f"{file.name}, [home]", HOME_KEYS)
+    tables = document.array("habit", [], max_length=MAX_HABITS)
+    try:
+        habits = [_habit(table, f"{file.name}, [[habit]] {number}") for number, table in enumerate(tables, start=1)]
+        place = home.number("longitude"), home.number("latitude")
+        return from_habits(place, habits, days=document.integer("days", DAYS), generator=generator)
+    except InvalidProblem as error:
+        if error.location:
+            raise
+        raise error.at(home.name if error.field in HOME_KEYS else file.name) from None
+
+
+def _habit(table: object, name: str) -> Habit:
+    """One habit of a file."""
+    reader = TableReader(table, name, HABIT_KEYS)
+    values: dict[str, Any] = {key: reader.number(key) for key in ("latitude", "longitude", "start", "end")}
+    values |= {"days": reader.string("days", "all"), "chance": reader.number("chance", 1.0)}
+    try:
+        return Habit(**values)
+    except InvalidProblem as error:
+        raise error.at(name) from None
 
 
 def _leaving(day: int, hour: float, random: np.random.Generator) -> float:

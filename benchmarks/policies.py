@@ -61,9 +61,9 @@ def lines_of(compared: dict[str, Any]) -> list[str]:
             f"{row['home_bound']:.0%}",
             f"{row['stays_recalled']:.0%}",
             f"{row['error_now']:.0f} m ({row['now_attack']})",
-            f"{row['presence_known']:.0%}",
+            f"{row['presence_known']:.0%} ({100 * row['presence_low']:.0f} to {row['presence_high']:.0%})",
             f"{row['budget_left']:.0%}",
-            ", ".join(row["keeps"]) or "nothing",
+            "; ".join([", ".join(row["keeps"]) or "nothing", *(f"{name} undecided" for name in row["undecided"])]),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return [

@@ -297,7 +297,8 @@ def adversaries(results: Comparison) -> Figure:
 def policies(results: PolicyComparison) -> Figure:
     """What each policy for weeks of sharing costs, and what the best attacks get: a bar for each, with its number.
 
-    The line of the recommended policy is bold. A bar is red where the policy does not keep what the panel is about.
+    The line of the recommended policy is bold. A bar is red where the policy does not keep what the panel is about, and
+    blue where that is undecided.
 
     Args:
         results: what :func:`privacygames.compare_policies` returns.
@@ -354,11 +355,12 @@ def policies(results: PolicyComparison) -> Figure:
             SAFE_COLOUR: ", kept",
             LEAK_COLOUR: ", not kept",
         }  # said in words, too: for a page in black and white
+        judged = title in ("Homes found", "Place now")
+        if judged:
+            suffixes[BAR_COLOUR] = ", undecided"
         labels = [f"{value:.0f} %{suffixes.get(colour, '')}" for value, colour in zip(percents, colours, strict=True)]
         _policy_bars(axes, percents, labels, colours)
-        axes.set_xlim(
-            0, 128 if LEAK_COLOUR not in colours and SAFE_COLOUR not in colours else 175
-        )  # room for the longest label
+        axes.set_xlim(0, 175 if judged else 128)  # room for the longest label
         _policy_title(axes, title, label)
     habits = 100 * results.habits_known
     panels[3].axvline(habits, color=INK, linewidth=0.9, linestyle=(0, (3, 2)))
@@ -384,8 +386,10 @@ def policies(results: PolicyComparison) -> Figure:
 
 
 def _marks(rows: Sequence[PolicyRow], matter: str) -> list[str]:
-    """The colours of bars: whether each policy keeps something."""
-    return [SAFE_COLOUR if matter in row.keeps else LEAK_COLOUR for row in rows]
+    """The colours of bars: whether each policy keeps something, or it is undecided."""
+    return [
+        SAFE_COLOUR if matter in row.keeps else BAR_COLOUR if matter in row.undecided else LEAK_COLOUR for row in rows
+    ]
 
 
 def _policy_bars(axes: Any, values: Sequence[float], labels: Sequence[str], colours: Sequence[str]) -> None:

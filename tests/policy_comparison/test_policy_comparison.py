@@ -11,6 +11,7 @@ import pytest
 import privacygames as pg
 from privacygames import place_attacks
 from privacygames.policy_comparison import MATTERS
+from privacygames.policy_comparison.comparison import best_share
 from privacygames.policy_comparison.day_budget import DAY, DayAccount, DayBudget
 from privacygames.policy_comparison.replayed_policies import (
     POLICIES,
@@ -88,6 +89,51 @@ def test_nothing_is_recommended_where_nothing_keeps_it(compared: pg.PolicyCompar
     none = replace(compared, rows=tuple(replace(row, keeps=()) for row in compared.rows))
     assert none.recommended is None
     assert "None of these" in none.reason
+
+
+def test_one_repetition_decides_nothing_that_is_measured() -> None:
+    city = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=5, rows=4)
+    compared = pg.compare_policies(pg.traces.synthetic(users=1, days=6), city, 1, budget=20.0, repeats=1)
+    assert compared.habits_known < 0.9  # otherwise 10 points more are more than all
+    for row in compared.rows:
+        assert (row.presence_low, row.presence_high) == (0.0, 1.0)
+        assert row.undecided == ("presence",)
+        assert "presence" not in row.keeps
+    asked = compared.when("presence")
+    assert asked.recommended is None
+    assert "None of these is known to" in asked.reason
+    assert "Undecided after one repetition," in asked.reason
+    assert "undecided" in str(compared)
+
+
+def test_verdicts_on_presence_follow_the_bounds(compared: pg.PolicyComparison) -> None:
+    threshold = compared.habits_known + 0.1
+    for row in compared.rows:
+        assert row.presence_low <= row.presence_known <= row.presence_high
+        assert ("presence" in row.keeps) == (row.presence_high <= threshold)
+        assert ("presence" in row.undecided) == (row.presence_low <= threshold < row.presence_high)
+
+
+@pytest.mark.parametrize("people", [1, 5])
+def test_a_share_on_the_threshold_is_hardly_ever_decided(people: int) -> None:
+    """The best of two attacks whose expected shares are known: either verdict would be wrong, or lucky."""
+    rng, decided, missed = np.random.default_rng(3), 0, 0
+    levels = rng.uniform(-0.2, 0.2, size=(people, 1, 1))
+    expected = float(levels.mean()) + 0.5
+    for _ in range(1000):
+        shares = 0.5 + levels + rng.normal(0, 0.05, size=(people, 6, 2))
+        low, known, high = best_share(shares)
+        assert low <= known <= high
+        decided += high <= expected or low > expected
+        missed += not low <= expected <= high
+    assert decided <= 40  # one per cent above and one below, and chance
+    assert missed == decided
+
+
+def test_a_share_that_is_clear_is_decided() -> None:
+    rng = np.random.default_rng(4)
+    low, _, high = best_share(np.array([0.3, 0.5]) + rng.normal(0, 0.01, size=(1, 5, 2)))
+    assert 0.45 < low < high < 0.55
 
 
 def test_exports_hold_no_positions_times_or_names(compared: pg.PolicyComparison) -> None:

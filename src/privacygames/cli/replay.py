@@ -209,7 +209,7 @@ def _write_policies(compared: "PolicyComparison", out: Path, as_json: bool) -> N
     values = compared.to_dict()
     with open_atomic(out / "policies.json") as file:
         file.write((json.dumps(to_json_value(values), indent=1, ensure_ascii=False) + "\n").encode())
-    records = [{**row, "keeps": " ".join(row["keeps"])} for row in values["rows"]]
+    records = [{**row, **{name: " ".join(row[name]) for name in ("keeps", "undecided")}} for row in values["rows"]]
     write_table(out / "policies.csv", records, tuple(records[0]))
     write_figure(plots.policies(compared), out / "policies.png")
     if as_json:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
-from math import exp, sqrt
+from math import exp, inf, sqrt
 from time import monotonic
 from typing import Any, Literal, get_args
 
@@ -35,13 +35,17 @@ Matters = Literal["trips", "presence", "home"]
 
 MATTERS: dict[str, str] = {
     "trips": "every release is charged to a day's budget, so that any two days are hard to tell apart",
-    "presence": "the best attack names the present cell at most 10 percentage points more often than habits alone do",
+    "presence": "the best attack names the present cell at most 10 percentage points more often than habits alone do, "
+    "with a confidence of 99 %",
     "home": "no attack finds home within 200 m with more than the stated chance, however many weeks are shared",
 }
 """What may matter, and when a policy keeps it."""
 
 PRESENCE_MARGIN = 0.1
 """How much more often than habits alone the best attack may name the present cell."""
+
+CONFIDENCE = 0.99
+"""One-sided confidence of a verdict that rests on replays: what lies in between is undecided."""
 
 HOME_CHANCE = 0.25
 """The largest chance of finding home within 200 m, by default: planar Laplace noise of 0.005/m leaves 26 %."""
@@ -71,6 +75,8 @@ class PolicyRow:
         error_now: metres by which the best attack on the present place errs.
         now_attack: that attack.
         presence_known: share of moments at which the best attack names the true cell.
+        presence_low: a lower bound on it, if there were infinitely many repetitions, with a confidence of 99 %.
+        presence_high: an upper bound likewise; without repetitions nothing is known but 0 and 1.
         home_100_m: share of homes found within 100 m by the best attack on home.
         home_200_m: likewise within 200 m.
         home_attack: that attack.
@@ -79,6 +85,7 @@ class PolicyRow:
         stays_recalled: share of the true stays with a published one within 250 m.
         budget_left: share of a day's budget that was left.
         keeps: what it keeps, of trips, presence and home.
+        undecided: what the repetitions are too few to tell.
 
     >>> visits = pg.traces.synthetic(users=1, days=6)
     >>> city = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=5, rows=4)
@@ -95,6 +102,8 @@ class PolicyRow:
     error_now: float
     now_attack: str
     presence_known: float
+    presence_low: float
+    presence_high: float
     home_100_m: float | None
     home_200_m: float | None
     home_attack: str
@@ -102,6 +111,20 @@ class PolicyRow:
     stays_recalled: float | None
     budget_left: float
     keeps: tuple[str, ...]
+    undecided: tuple[str, ...]
+
+    @property
+    def verdicts(self) -> str:
+        """What it keeps and what is undecided, in words.
+
+        >>> visits = pg.traces.synthetic(users=1, days=6)
+        >>> city = pg.Grid.over(pg.traces.SYNTHETIC_WINDOW, columns=5, rows=4)
+        >>> comparison = pg.compare_policies(visits, city, 1, budget=20.0, repeats=1)
+        >>> comparison.row("fresh").verdicts  # one repetition tells nothing about another one
+        'trips; presence undecided'
+        """
+        kept = ", ".join(self.keeps) or "nothing"
+        return f"{kept}; {' and '.join(self.undecided)} undecided" if self.undecided else kept
 
 
 @dataclass(frozen=True)
@@ -153,12 +176,25 @@ class PolicyComparison:
         """The rule, and what follows from it, in a sentence or two."""
         rule = MATTERS[self.matters].replace("the stated chance", f"a chance of {self.home_chance:.0%}")
         rule = f"The cheapest policy that keeps {self.matters}: {rule}."
+        doubt = self._doubt
         if self.recommended is None:
-            return f"{rule} None of these does: lower the budget, or share less often."
+            none = "None of these is known to" if doubt else "None of these does"
+            return f"{rule} {none}: lower the budget, or share less often.{doubt}"
         row = self.row(self.recommended)
-        given_up = [other for other in MATTERS if other not in row.keeps]
+        given_up = [other for other in MATTERS if other not in (*row.keeps, *row.undecided)]
         rest = f" It does not keep {' or '.join(given_up)}." if given_up else ""
-        return f"{rule} Here it is {row.policy!r}, {row.cost:.0f} m off on average.{rest}"
+        return f"{rule} Here it is {row.policy!r}, {row.cost:.0f} m off on average.{rest}{doubt}"
+
+    @property
+    def _doubt(self) -> str:
+        """A sentence on cheaper policies of which the repetitions do not tell whether they keep what matters."""
+        least = inf if self.recommended is None else self.row(self.recommended).cost
+        names = [row.policy for row in self.rows if self.matters in row.undecided and row.cost < least]
+        if not names:
+            return ""
+        listed = " and ".join(map(repr, names))
+        many = "one repetition" if self.repeats == 1 else f"{self.repeats} repetitions"
+        return f" Undecided after {many}, and cheaper if it is kept: {listed}."
 
     def row(self, policy: str) -> PolicyRow:
         """The row of a policy.
@@ -193,8 +229,8 @@ class PolicyComparison:
             (
                 *(row.policy, f"{row.cost:.0f} m", _percent(row.refused), f"{row.error_now:.0f} m"),
                 *(_percent(row.home_100_m), _percent(row.home_200_m), _percent(row.home_bound)),
-                *(_percent(row.stays_recalled), _percent(row.presence_known), _percent(row.budget_left)),
-                ", ".join(row.keeps) or "nothing",
+                *(_percent(row.stays_recalled), _presence_text(row), _percent(row.budget_left)),
+                row.verdicts,
             )
             for row in self.rows
         ]
@@ -293,7 +329,7 @@ def compare_policies(
     habits_error, habits_known = (float(np.mean(each)) for each in zip(*habits, strict=True))
     return PolicyComparison(
         rows=tuple(
-            _row(POLICIES[name], values, habits_known=habits_known, home_chance=float(home_chance))
+            _row(POLICIES[name], values, repeats=repeats, habits_known=habits_known, home_chance=float(home_chance))
             for name, values in measured.items()
         ),
         matters=matters,
@@ -442,12 +478,14 @@ def _home_bound(policy: ReplayedPolicy, shown: Shown, fixes: Fixes, home: FloatA
 
 
 def _row(
-    policy: ReplayedPolicy, measured: list[dict[str, Any]], *, habits_known: float, home_chance: float
+    policy: ReplayedPolicy, measured: list[dict[str, Any]], *, repeats: int, habits_known: float, home_chance: float
 ) -> PolicyRow:
     """The means over people and repetitions of one policy."""
     names = measured[0]["present"]
     errors = {name: float(np.mean([each["present"][name][0] for each in measured])) for name in names}
-    known = max(float(np.mean([each["present"][name][1] for each in measured])) for name in names)
+    shares = np.array([[each["present"][name][1] for name in names] for each in measured])
+    low, known, high = best_share(shares.reshape(-1, repeats, len(names)))
+    threshold = habits_known + PRESENCE_MARGIN
     misses = [each["misses"] for each in measured if each["misses"] is not None]
     home_shares = {
         name: [float(np.mean([each.get(name, np.inf) <= radius for each in misses])) for radius in (0.1, HOME_RADIUS)]
@@ -457,7 +495,7 @@ def _row(
     bound = max(each["home_bound"] for each in measured)
     keeps = {
         "trips": not policy.memoised,
-        "presence": known <= habits_known + PRESENCE_MARGIN,
+        "presence": high <= threshold,
         "home": bool(misses) and bound <= home_chance * (1 + 1e-9),
     }
     now = min(errors, key=lambda name: errors[name])
@@ -469,6 +507,8 @@ def _row(
         error_now=errors[now],
         now_attack=now,
         presence_known=known,
+        presence_low=low,
+        presence_high=high,
         home_100_m=None if best is None else max(each[0] for each in home_shares.values()),
         home_200_m=None if best is None else home_shares[best][1],
         home_attack=best or "",
@@ -476,12 +516,40 @@ def _row(
         stays_recalled=_mean(each["stays"] for each in measured),
         budget_left=float(np.mean([each["left"] for each in measured])),
         keeps=tuple(name for name, holds in keeps.items() if holds),
+        undecided=("presence",) if low <= threshold < high else (),
     )
+
+
+def best_share(shares: FloatArray) -> tuple[float, float, float]:
+    """A lower bound, the estimate and an upper bound of the largest of several expected shares, by Student's t.
+
+    People are given and repetitions are random, so that only the spread within people counts. The upper bound holds for
+    each attack, and so for the best one; the lower bounds are shared among them by Bonferroni's inequality.
+
+    Args:
+        shares: of moments at which each attack names the true cell, (people, repetitions, attacks).
+    """
+    from scipy.special import stdtrit
+
+    people, repeats, attacks = shares.shape
+    means = shares.mean(axis=(0, 1))
+    freedom = people * (repeats - 1)
+    if freedom == 0:
+        return 0.0, float(means.max()), 1.0
+    errors = np.sqrt(shares.var(axis=1, ddof=1).sum(axis=0) / repeats) / people
+    upper = means + stdtrit(freedom, CONFIDENCE) * errors
+    lower = means - stdtrit(freedom, 1 - (1 - CONFIDENCE) / attacks) * errors
+    return max(float(lower.max()), 0.0), float(means.max()), min(float(upper.max()), 1.0)
 
 
 def _mean(values: Iterator[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None
+
+
+def _presence_text(row: PolicyRow) -> str:
+    low, high = _percent(row.presence_low), _percent(row.presence_high)
+    return _percent(row.presence_known) if low == high else f"{_percent(row.presence_known)} ({low[:-1]}–{high})"
 
 
 def _percent(share: float | None) -> str:

@@ -58,6 +58,6 @@ function show() {
   $("policies-reason").textContent = reason;
   $("policies").tBodies[0].replaceChildren(...compared.rows.map((row) => element("tr", row.policy === policy ? { class: "current" } : {},
     element("th", { scope: "row" }, row.policy),
-    ...[`${Math.round(row.cost)}\u00a0m`, row.home_200_m === null ? "–" : `${percent(row.home_200_m)} (≤\u00a0${percent(row.home_bound)})`, percent(row.presence_known), row.stays_recalled === null ? "–" : percent(row.stays_recalled), percent(row.refused), row.keeps.join(", ") || "nothing"].map((text) => element("td", {}, text)))));
+    ...[`${Math.round(row.cost)}\u00a0m`, row.home_200_m === null ? "–" : `${percent(row.home_200_m)} (≤\u00a0${percent(row.home_bound)})`, percent(row.presence_known), row.stays_recalled === null ? "–" : percent(row.stays_recalled), percent(row.refused), `${row.keeps.join(", ") || "nothing"}${row.undecided.length ? `; ${row.undecided.join(", ")} undecided` : ""}`].map((text) => element("td", {}, text)))));
   $("policies-note").textContent = `Home found: within 200\u00a0m by the best of several attacks, in ${compared.repeats} tries; in brackets, at most, by its guarantee. Place now: how often the best attack names the true cell. Stays: recalled within 250\u00a0m. Refused: no budget was left, and the last output stayed. ${compared.days} days, ${compared.requests} releases. From habits alone, without any output: ${Math.round(compared.habits_error)}\u00a0m off, ${percent(compared.habits_known)} of places named.`;
 }

@@ -239,9 +239,42 @@ def test_no_attack_exceeds_the_disk_bound_and_noise_attains_it() -> None:
     assert probability == pytest.approx(bound, rel=0.12), "candidates are 50 m apart"
 
 
+@pytest.mark.parametrize("name", ["planar Laplace, moved onto the map", "exponential"])
+@pytest.mark.parametrize("epsilon", [5.0, 12.0])
+def test_no_attack_that_knows_the_map_exceeds_the_disk_bound_of_a_map(name: str, epsilon: float) -> None:
+    """The optimal attack on one output, for points and outputs on lattices; in the plane the bound is lower."""
+    sides, radius, step = (2.0, 1.5), 0.1, 0.05
+    axes = [np.arange(step / 2, side, step) for side in sides]
+    points = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+    problem = pg.PointProblem(pg.PointPrior(pg.Area(*sides), points), points[::3])
+    make = pg.points.exponential if name == "exponential" else pg.points.planar_laplace
+    rows = make(problem, epsilon).probabilities(points)
+    near = np.linalg.norm(points[:, None] - points, axis=2) <= radius + 1e-9
+    found = float((near.astype(np.float64) @ rows).max(axis=0).sum() / len(points))
+    assert found <= place_attacks.disk_bound(epsilon, radius, sides=sides) < 1
+
+
+def test_one_output_at_an_edge_may_say_more_than_the_bound_of_the_plane() -> None:
+    """Theorem 2 fails for a single output if the adversary knows an edge; with the factor 2 of one edge it holds."""
+    points = lattice(0.025) + 0.0125  # 5 × 5 km; the edge is x = 0
+    inference = place_attacks.posterior_attack(log_likelihoods(np.array([[0.0, 2.5]]), points), points)
+    probability = inference.best_disk(0.2)[1]
+    bound, around = place_attacks.disk_bound(EPSILON, 0.2), place_attacks.disk_bound(EPSILON, 2.4)
+    assert 1.3 * bound < probability <= 2 * bound / around
+
+
+def test_the_bound_on_a_large_map_is_that_of_the_plane() -> None:
+    plane = place_attacks.disk_bound(EPSILON, 0.2)
+    bounds = [place_attacks.disk_bound(EPSILON, 0.2, sides=(side, side)) for side in (1e4, 100.0, 16.0, 4.0, 0.2)]
+    assert bounds[0] == pytest.approx(plane, rel=1e-2)
+    assert bounds == sorted(bounds)
+    assert bounds[-1] == 1.0
+
+
 @pytest.mark.parametrize(
     "call",
     [
+        lambda: place_attacks.disk_bound(1.0, 1.0, sides=(np.inf, 1.0)),
         lambda: place_attacks.posterior_attack([[0.0, np.inf]], [[0.0], [1.0]]),
         lambda: place_attacks.posterior_attack([[0.0]], [[0.0], [1.0]]),
         lambda: place_attacks.posterior_attack([[-np.inf, -np.inf]], [[0.0], [1.0]]),

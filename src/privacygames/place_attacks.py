@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygames.arrays import FloatArray, IntArray, as_floats, freeze, require_nonnegative
+from privacygames.baselines.plateau_noise import require_sides
 from privacygames.errors import InvalidProblem
 from privacygames.validation import is_integer, is_number
 
@@ -37,6 +38,9 @@ DAY, HOUR = 86_400, 3600
 
 NIGHT = (22.0, 6.0)
 """Hours between which most people are at home."""
+
+RADII = 400
+"""Radii around a disk that a bound is the least of: neighbours differ by a few per cent, and the bound by less."""
 
 REWEIGHTINGS = 20
 """Rounds of reweighted least squares: the weights change by less than a thousandth afterwards."""
@@ -371,21 +375,39 @@ def impossible_moves(times: ArrayLike, points: ArrayLike, *, speed: float) -> In
     return np.flatnonzero(moved > _positive(speed, "the speed") * hours) + 1
 
 
-def disk_bound(epsilon: float, radius: float) -> float:
+def disk_bound(epsilon: float, radius: float, *, sides: tuple[float, float] | None = None) -> float:
     r"""The largest probability with which any attack finds a point within a radius, after one output.
 
-    It holds for every mechanism that guarantees ε between any two points of the plane, if all points are equally likely
-    beforehand: :math:`1 - (1 + εr)e^{-εr}`, which planar Laplace noise attains (docs/theory/weeks.md).
+    It holds for every mechanism that guarantees ε between any two points, if all points are equally likely beforehand:
+    in the plane :math:`G(εr) = 1 - (1 + εr)e^{-εr}`, which planar Laplace noise attains. On a map of width a and height
+    b that the adversary knows it is at most :math:`G(εr)/G(ερ) \cdot (1 + 2ρ/a)(1 + 2ρ/b)`, whatever ρ
+    (docs/theory/weeks.md): the least of these. For noise, :meth:`privacygames.baselines.PlateauNoise.largest_chance` is
+    closer.
 
     Args:
         epsilon: ε per unit of distance.
         radius: in the same unit.
+        sides: width and height of a map that the adversary knows the point to be on; by default the plane.
 
     >>> round(pg.place_attacks.disk_bound(5.0, 0.2), 4), round(pg.place_attacks.disk_bound(10.0, 0.2), 4)
     (0.2642, 0.594)
+    >>> round(pg.place_attacks.disk_bound(5.0, 0.2, sides=(16.0, 16.0)), 4)
+    0.348
     """
     reach = _positive(epsilon, "epsilon") * _positive(radius, "the radius")
-    return float(-np.expm1(-reach) - reach * np.exp(-reach))
+    if sides is None:
+        return float(_inside(np.array(reach)))
+    lengths = np.array(require_sides(sides))
+    if radius >= lengths.min():
+        return 1.0
+    around = np.geomspace(radius, lengths.min(), RADII + 1)[1:]
+    factors = np.minimum(2.0, 1 + 2 * around[:, None] / lengths).prod(axis=1)
+    return min(float((_inside(np.array(reach)) / _inside(epsilon * around) * factors).min()), 1.0)
+
+
+def _inside(reach: FloatArray) -> FloatArray:
+    """The mass of planar Laplace noise within a radius, which is given in units of 1/ε."""
+    return np.asarray(-np.expm1(-reach) - reach * np.exp(-reach))
 
 
 def _posterior_arguments(

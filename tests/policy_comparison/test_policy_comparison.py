@@ -16,6 +16,7 @@ from privacygames.policy_comparison.day_budget import DAY, DayAccount, DayBudget
 from privacygames.policy_comparison.replayed_policies import (
     POLICIES,
     Fixes,
+    HomeTarget,
     dense_places,
     frequent_centres,
     keep_probability,
@@ -27,6 +28,7 @@ CITY = pg.Grid.over(BOX, columns=20, rows=20)
 AREA = pg.Area.over(BOX)
 HOME, WORK = np.array([3.05, 3.05]), np.array([7.55, 6.55])
 SLOT = 1800
+ON_MAP = HomeTarget(0.25, (10.0, 10.0))
 
 
 def commuter(days: int = 14) -> pg.traces.Visits:
@@ -160,7 +162,7 @@ def test_no_policy_spends_more_than_a_day_has(name: str) -> None:
     """In every 24 hours, added up here again."""
     person = fixes([(float(at % 5), float(at // 5 % 4)) for at in range(120)])
     day = DayBudget(8.0, 1e-6 if POLICIES[name].delta else None, 1.0)
-    shown = POLICIES[name].show(person, person, day, 0.25, np.random.default_rng(3))
+    shown = POLICIES[name].show(person, person, day, ON_MAP, np.random.default_rng(3))
     for at, time in enumerate(person.times):
         window = (person.times > time - DAY) & (np.arange(len(person.times)) <= at)
         assert shown.charged[window].sum() <= 1 + 1e-9
@@ -175,7 +177,9 @@ def test_frequent_places_keep_one_output_each() -> None:
     assert sorted(places.round(1).tolist()) == [[1.0, 1.0], [4.0, 4.0]]
     home, work = nearest_place(np.array([[1.0, 1.0], [4.0, 4.0]]), places)
     assert {home, work} == {0, 1}
-    shown = POLICIES["frequent places"].show(earlier, later, DayBudget(10.0, None, 1.0), 0.25, np.random.default_rng(2))
+    shown = POLICIES["frequent places"].show(
+        earlier, later, DayBudget(10.0, None, 1.0), ON_MAP, np.random.default_rng(2)
+    )
     assert shown.place.tolist() == [home, work, work, home]
     assert shown.xy[0].tolist() == shown.xy[3].tolist()
     assert (shown.epsilon > 0).tolist() == [True, True, False, False]
@@ -192,7 +196,7 @@ def test_a_road_that_is_taken_every_day_joins_no_places() -> None:
 
 def test_a_prediction_can_be_tested_on_the_quietest_of_days() -> None:
     person = fixes([(1.0, 1.0)] * 4, step=DAY)
-    shown = POLICIES["predictive"].show(person, person, DayBudget(9.0, None, 1.0), 0.25, np.random.default_rng(1))
+    shown = POLICIES["predictive"].show(person, person, DayBudget(9.0, None, 1.0), ON_MAP, np.random.default_rng(1))
     assert not shown.refused.any()
 
 
@@ -218,7 +222,7 @@ def test_the_likelihoods_are_those_of_what_was_shown() -> None:
     """A prediction's test by the tail of Laplace noise; a draw by its density."""
     assert keep_probability(np.array([1.0, 2.0]), 1.5, 1.0).tolist() == pytest.approx([0.5, math.exp(-1.5) / 2])
     person = fixes([(1.0, 1.0)] * 40)
-    shown = POLICIES["predictive"].show(person, person, DayBudget(30.0, None, 1.0), 0.25, np.random.default_rng(1))
+    shown = POLICIES["predictive"].show(person, person, DayBudget(30.0, None, 1.0), ON_MAP, np.random.default_rng(1))
     points = np.array([[1.0, 1.0], [2.0, 1.0]])
     first = shown.log_likelihoods(points, np.array([0]))[0]
     distances = np.linalg.norm(points - shown.xy[0], axis=1)
@@ -232,15 +236,17 @@ def test_the_likelihoods_are_those_of_what_was_shown() -> None:
 
 
 def test_the_bound_on_home_holds_where_it_is_promised() -> None:
-    """Frequent places: homes found over many draws are as many as the plateau allows, and no more."""
+    """Frequent places: homes found over many draws are as many as the noise allows, and no more."""
     person = fixes([(5.0, 5.0)] * 48)
     hits = []
     for seed in range(300):
         shown = POLICIES["frequent places"].show(
-            person, person, DayBudget(10.0, None, 1.0), 0.25, np.random.default_rng(seed)
+            person, person, DayBudget(10.0, None, 1.0), ON_MAP, np.random.default_rng(seed)
         )
         hits.append(np.linalg.norm(shown.xy[0] - (5.0, 5.0)) <= 0.2)
-    assert 0.18 <= np.mean(hits) <= 0.32
+    allowed = shown.noise.probability_within(0.2)
+    assert np.mean(hits) == pytest.approx(allowed, abs=4 * np.sqrt(allowed / 300))
+    assert allowed < shown.noise.largest_chance(0.2, ON_MAP.sides) <= 0.25
     assert place_attacks.disk_bound(10.0, 0.2) > 0.5  # what its ε alone would allow
 
 
@@ -250,6 +256,7 @@ def test_the_bound_on_home_holds_where_it_is_promised() -> None:
         ({"budget": 0.0}, "budget is 0.0"),
         ({"budget": 1.0, "delta": 1.0}, "between 0 and 1"),
         ({"budget": 1.0, "home_chance": 2.0}, "home_chance is 2.0"),
+        ({"budget": 1.0, "home_chance": 0.001}, "that of a blind guess on this map"),
         ({"budget": 1.0, "repeats": 0}, "repeats must be a whole number"),
         ({"budget": 1.0, "matters": "work"}, "matters is 'work'"),
         ({"budget": 1.0, "users": "commuter"}, "a list of names"),

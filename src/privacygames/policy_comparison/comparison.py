@@ -20,6 +20,7 @@ from privacygames.policy_comparison.replayed_policies import (
     PLACE_SIDE,
     POLICIES,
     Fixes,
+    HomeTarget,
     ReplayedPolicy,
     Shown,
     dense_places,
@@ -81,7 +82,8 @@ class PolicyRow:
         home_200_m: likewise within 200 m.
         home_attack: that attack.
         home_bound: the largest chance of finding a home within 200 m that its guarantee allows, however many weeks are
-            shared, for who knows nothing else; of the person with the largest.
+            shared, for who knows the map and nothing else: a mean over homes everywhere on it; of the person with the
+            largest.
         stays_recalled: share of the true stays with a published one within 250 m.
         budget_left: share of a day's budget that was left.
         keeps: what it keeps, of trips, presence and home.
@@ -310,6 +312,11 @@ def compare_policies(
     random = np.random.default_rng() if generator is None else generator
     area = _area(grid)
     centres = _centres(grid, area)
+    home = HomeTarget(float(home_chance), (area.lengths[0], area.lengths[1]))
+    if home.chance <= np.pi * HOME_RADIUS**2 / np.prod(home.sides):
+        raise InvalidProblem(
+            Field("home_chance"), " is no more than that of a blind guess on this map: take a larger map"
+        )
     seeds = random.integers(2**63, size=(len(people), repeats)).tolist()  # the same draws for all policies
     jobs = [
         (person, policy, seed)
@@ -321,8 +328,8 @@ def compare_policies(
     started, habits = monotonic(), [_habits(person, centres) for person in people]
     for done, (person, policy, seed) in enumerate(jobs, start=1):
         day = DayBudget(float(budget), float(delta) if policy.delta else None, float(within))
-        shown = policy.show(person.earlier, person.fixes, day, float(home_chance), np.random.default_rng(seed))
-        measured[policy.name].append(_measured(person, policy, shown, area.lengths, centres))
+        shown = policy.show(person.earlier, person.fixes, day, home, np.random.default_rng(seed))
+        measured[policy.name].append(_measured(person, policy, shown, home.sides, centres))
         if progress is not None:
             seconds, message = monotonic() - started, f"{done} of {len(jobs)} replays"
             progress(Progress(job="policies", done=done, total=len(jobs), seconds=seconds, message=message))
@@ -432,13 +439,13 @@ def _present(person: _Person, attacks: list[PresentAttack], centres: FloatArray)
 
 
 def _measured(
-    person: _Person, policy: ReplayedPolicy, shown: Shown, size: tuple[float, ...], centres: FloatArray
+    person: _Person, policy: ReplayedPolicy, shown: Shown, sides: tuple[float, float], centres: FloatArray
 ) -> dict[str, Any]:
     """One replay of one person."""
     fixes = person.fixes
     off = np.linalg.norm(shown.xy - fixes.xy, axis=1)
     present = _present(person, present_attacks(person.model, person.earlier, fixes, shown, centres), centres)
-    guesses = home_attacks(fixes, shown, (size[0], size[1]))
+    guesses = home_attacks(fixes, shown, sides)
     published = _stays(shown.xy)
     nearest = np.linalg.norm(person.stays[:, None] - published, axis=2).min(axis=1, initial=np.inf)
     spent = [shown.charged[fixes.days == day].sum() for day in np.unique(fixes.days)]
@@ -452,28 +459,31 @@ def _measured(
             name: np.inf if guess is None else float(np.linalg.norm(guess - person.home))
             for name, guess in guesses.items()
         },
-        "home_bound": 1.0 if person.home is None else _home_bound(policy, shown, fixes, person.home),
+        "home_bound": 1.0 if person.home is None else _home_bound(policy, shown, fixes, person.home, sides),
         "stays": float((nearest <= NEAR_STAY).mean()) if len(nearest) else None,
         "left": float(np.mean([max(1 - each, 0.0) for each in spent])),
     }
 
 
-def _home_bound(policy: ReplayedPolicy, shown: Shown, fixes: Fixes, home: FloatArray) -> float:
-    """The largest chance of finding home within 200 m, however many weeks are shared (docs/theory/weeks.md).
+def _home_bound(
+    policy: ReplayedPolicy, shown: Shown, fixes: Fixes, home: FloatArray, sides: tuple[float, float]
+) -> float:
+    """The largest chance of finding home within 200 m, however many weeks are shared, for who knows the map only.
+
+    It is a mean over homes everywhere on the map (docs/theory/weeks.md).
 
     Independent draws for home add up from night to night: there is no bound below 1. Memoised cells add their diagonal
-    to every distance, which multiplies the odds.
+    to every distance, which multiplies the chance.
     """
     if not policy.memoised:
         return 1.0
     there = np.linalg.norm(fixes.xy - home, axis=1) <= AT_HOME
     epsilon = max(float(shown.epsilon[there].sum()), shown.noise.epsilon)  # of one draw that is yet to come, at least
     if policy.name == "frequent places" and epsilon <= shown.noise.epsilon:
-        return float(shown.noise.largest_density * np.pi * HOME_RADIUS**2)
-    chance = disk_bound(epsilon, HOME_RADIUS)
+        return shown.noise.largest_chance(HOME_RADIUS, sides)
+    chance = disk_bound(epsilon, HOME_RADIUS, sides=sides)
     if policy.name == "memoised":
-        odds = exp(min(2 * epsilon * PLACE_SIDE * sqrt(2), 700.0))
-        chance = odds * chance / (odds * chance + 1 - chance)
+        chance = min(exp(min(epsilon * PLACE_SIDE * sqrt(2), 700.0)) * chance, 1.0)
     return chance
 
 

@@ -72,6 +72,19 @@ class Fixes:
         return Fixes(self.xy[mask], self.cells[mask], self.times[mask], self.local[mask])
 
 
+@dataclass(frozen=True)
+class HomeTarget:
+    """How well home is to be hidden.
+
+    Attributes:
+        chance: the largest chance of finding it within 200 m.
+        sides: width and height in km of the map that the adversary knows it to be on.
+    """
+
+    chance: float
+    sides: tuple[float, float]
+
+
 @dataclass(eq=False)
 class Shown:
     """What a policy showed at each moment of a trace.
@@ -142,14 +155,14 @@ class ReplayedPolicy:
         name: by which rows are found.
         delta: whether its budget has a δ.
         memoised: whether an output belongs to a place, so that returns are seen.
-        show: what it shows of fixes, given the earlier ones, a budget, and the largest chance of finding home.
+        show: what it shows of fixes, given the earlier ones, a budget, and how well home is to be hidden.
         guarantee: what it promises, in words.
     """
 
     name: str
     delta: bool
     memoised: bool
-    show: Callable[[Fixes, Fixes, DayBudget, float, np.random.Generator], Shown]
+    show: Callable[[Fixes, Fixes, DayBudget, HomeTarget, np.random.Generator], Shown]
     guarantee: str
 
 
@@ -160,7 +173,7 @@ def keep_probability(distances: FloatArray, epsilon: float, within: float) -> Fl
     return np.asarray(np.where(beyond > 0, half, 1 - half))
 
 
-def fresh(earlier: Fixes, fixes: Fixes, budget: DayBudget, _chance: float, generator: np.random.Generator) -> Shown:
+def fresh(earlier: Fixes, fixes: Fixes, budget: DayBudget, _home: HomeTarget, generator: np.random.Generator) -> Shown:
     """Independent planar Laplace noise at every release."""
     epsilon, order = budget.even_share(_releases_a_day(earlier))
     shown = Shown.nothing(len(fixes.times), PlateauNoise(epsilon, 0.0))
@@ -177,7 +190,7 @@ def fresh(earlier: Fixes, fixes: Fixes, budget: DayBudget, _chance: float, gener
 
 
 def predictive(
-    earlier: Fixes, fixes: Fixes, budget: DayBudget, _chance: float, generator: np.random.Generator
+    earlier: Fixes, fixes: Fixes, budget: DayBudget, _home: HomeTarget, generator: np.random.Generator
 ) -> Shown:
     """The last output while it passes a private test; otherwise a new one."""
     releases = _releases_a_day(earlier)
@@ -210,7 +223,9 @@ def predictive(
     return shown
 
 
-def memoised(earlier: Fixes, fixes: Fixes, budget: DayBudget, _chance: float, generator: np.random.Generator) -> Shown:
+def memoised(
+    earlier: Fixes, fixes: Fixes, budget: DayBudget, _home: HomeTarget, generator: np.random.Generator
+) -> Shown:
     """One draw for every cell of 100 m, at its centre."""
     epsilon = budget.epsilon / _mean_distinct(
         earlier.days, np.unique(_place_cells(earlier.xy), axis=0, return_inverse=True)[1].ravel()
@@ -223,12 +238,12 @@ def memoised(earlier: Fixes, fixes: Fixes, budget: DayBudget, _chance: float, ge
 
 
 def frequent_places(
-    earlier: Fixes, fixes: Fixes, budget: DayBudget, chance: float, generator: np.random.Generator
+    earlier: Fixes, fixes: Fixes, budget: DayBudget, home: HomeTarget, generator: np.random.Generator
 ) -> Shown:
     """One draw for home, for work and for every other frequent place; away from them the last output again."""
     places = frequent_centres(earlier)
     epsilon = budget.epsilon / _mean_distinct(earlier.days, nearest_place(earlier.xy, places))
-    noise = PlateauNoise.against_disks(epsilon, radius=HOME_RADIUS, probability=chance)
+    noise = PlateauNoise.against_disks(epsilon, radius=HOME_RADIUS, probability=home.chance, sides=home.sides)
     outputs = places + noise.sample(len(places), generator)
     return _one_draw_each(fixes, nearest_place(fixes.xy, places), outputs, noise, budget)
 

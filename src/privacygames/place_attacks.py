@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygames.arrays import FloatArray, IntArray, as_floats, freeze, require_nonnegative
-from privacygames.baselines.plateau_noise import require_sides
 from privacygames.errors import InvalidProblem
-from privacygames.validation import is_integer, is_number
+from privacygames.validation import is_integer, is_number, require_sides
 
 __all__ = [
     "PlaceInference",

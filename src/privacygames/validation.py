@@ -65,3 +65,11 @@ def _subject(name: str) -> str:
 def _type_name(value: object) -> str:
     """The name of a value's type, with its module unless it is a builtin."""
     return "None" if value is None else f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+
+
+def require_sides(sides: tuple[float, float]) -> tuple[float, float]:
+    """The width and the height of a map, if they are positive numbers."""
+    given = tuple(sides) if isinstance(sides, tuple | list) else ()
+    if len(given) != 2 or not all(is_number(side) and 0 < side < np.inf for side in given):
+        raise InvalidProblem(Field("sides"), " must be the width and the height of a map, two positive numbers")
+    return float(given[0]), float(given[1])

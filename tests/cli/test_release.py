@@ -242,6 +242,9 @@ def test_points_of_a_problem_file_on_a_line_and_at_places(town: Path) -> None:
     on_line = run("release", "line.pgm", "--ledger", "c.db", "--json", folder=town, text="1.25\n")
     assert on_line.exit_code == 0, on_line.stderr
     assert json.loads(on_line.stdout)["observable"] in (1.0, 2.0)
+    tested = ("town.pgm", "--ledger", "f.db", "--test", 0.5, "--within", 9, "--json")
+    predicted = [json.loads(run("release", *tested, folder=town, text="39.91,116.31\n").stdout) for _ in range(2)]
+    assert [each["epsilon"] for each in predicted] in ([1.0, 0.5], [1.0, 1.5])
     (town / "key").write_bytes(bytes(range(32)))
     places = ("town.pgm", "--ledger", "d.db", "--memoised", "key", "--place", 0.5, "--json")
     told = [json.loads(run("release", *places, folder=town, text="39.9021,116.3021\n").stdout) for _ in range(2)]
@@ -259,7 +262,7 @@ def test_points_of_a_problem_file_on_a_line_and_at_places(town: Path) -> None:
     ("options", "text", "message"),
     [
         (("town.pgm", "--distortion", 1), "39.91,116.31", "--distortion: between points there is no belief"),
-        (("town.pgm", "--test", 1, "--within", 1), "39.91,116.31", "--test, --within: between points"),
+        (("town.pgm", "--test", 1), "39.91,116.31", "--test and --within go together"),
         (("town.pgm", "--trace", "home.toml"), "39.91,116.31", "--trace: between points"),
         (("town.pgm", "--epsilon", 1), "39.91,116.31", "leave epsilon out"),
         (("town.pgm", "--when-spent", "belief"), "39.91,116.31", "--when-spent"),

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from scipy.stats import chisquare
 import privacygames as pg
 from privacygames.releases import Budget, EvenSpread, Fixed, Ledger, Memoised, PointReleases, Predictive, Releases
 from privacygames.releases.decimal_epsilon import float_rounded_down
+from privacygames.releases.policies import distance_test
 from privacygames.releases.sampling import MemoisedPlaces
 from sharing import LINE, ON_LINE, POINT_PROBLEM, PROBLEM, STREET
 
@@ -232,6 +234,108 @@ def test_memoised_points_keep_epsilon_over_the_distance_and_a_cell(one: float, o
     assert (function.cell(np.array([one])) == function.cell(np.array([other]))) == (centres[0] == centres[1])
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0.001, 100.0), st.floats(0.0, 50.0), st.floats(0.0, 100.0), st.floats(0.0, 5.0))
+def test_the_test_of_a_prediction_is_near_the_noisy_threshold(
+    epsilon: float, within: float, distance: float, further: float
+) -> None:
+    """P(Laplace(1/ε) ≥ distance − within), but for one per cent of ε; certified for every ε and threshold."""
+    test = distance_test(epsilon, within)
+    assert test.bounds.epsilon == epsilon
+    keep = float(test.probabilities([distance])[0, 0])
+    beyond = epsilon * (distance - within)
+    expected = np.exp(-abs(beyond)) / 2 if beyond > 0 else 1 - np.exp(-abs(beyond)) / 2
+    assert keep == pytest.approx(expected, abs=0.005)
+    rows = np.log(test.probabilities([distance, distance + further / epsilon]))
+    assert np.abs(rows[0] - rows[1]).max() <= further * (1 + 1e-9) + 1e-9
+
+
+def test_predictions_are_charged_what_was_run() -> None:
+    policy = Predictive(test=0.25, within=1.0)
+    releases = PointReleases(ON_LINE, policy=policy, budget=100.0, generator=np.random.default_rng(3))
+    assert releases.preview().charges == (Decimal("0.7"),)
+    assert releases.preview().test is None  # nothing to predict from
+    made = [releases.release(1.2) for _ in range(60)]
+    assert releases.preview().charges == (Decimal("0.95"),)
+    assert (made[0].source, made[0].epsilon) == ("drawn", 0.7)
+    assert {(each.source, each.epsilon) for each in made[1:]} == {("kept", 0.25), ("drawn", 0.95)}
+    for before, after in pairwise(made):
+        assert after.source == "drawn" or after.observable == before.observable
+    assert made[-1].spent == pytest.approx(sum(each.epsilon for each in made))
+    assert releases.guarantees().trace_epsilon == made[-1].spent
+    releases.ledger.verify()
+
+
+def test_predictions_with_a_delta_are_charged_for_both() -> None:
+    budget = Budget(6.0, delta=1e-6, within=1.0)
+    releases = PointReleases(ON_LINE, policy=Predictive(test=0.25, within=1.0), budget=budget)
+    first = releases.release(1.2)
+    second = releases.preview()
+    assert all(float(after) > each.charged for each, after in zip(first.balances, second.charges, strict=True))
+    assert releases.release(1.2).source in ("kept", "drawn")
+    releases.ledger.verify()
+
+
+def test_the_room_for_a_new_output_is_asked_for_before_the_test() -> None:
+    """A refusal after the test would reveal its result."""
+    releases = PointReleases(ON_LINE, policy=Predictive(test=0.25, within=1e6), budget=1.5)
+    assert releases.release(1.2).source == "drawn"
+    with pytest.raises(pg.BudgetExceeded):  # 0.8 is left, and a kept prediction would cost 0.25
+        releases.release(1.2)
+    repeating = PointReleases(ON_LINE, policy=Predictive(test=0.25, within=4.0), budget=1.5, when_spent="repeat")
+    assert [repeating.release(1.2).source for _ in range(2)] == ["drawn", "repeated"]
+
+
+def test_predictions_keep_their_epsilon_for_any_two_traces() -> None:
+    """All sequences of three releases: the log-ratio is at most the charges times the distances, and comes near it."""
+    policy = Predictive(test=0.25, within=1.0)
+    outputs = ON_LINE.outputs[:, 0]
+    traces = [(0.0, 0.0, 0.0), (0.7, 0.9, 0.1), (4.0, 4.0, 4.0), (2.0, 1.0, 3.5)]
+
+    def likelihoods(trace: tuple[float, ...]) -> dict[tuple[int, ...], float]:
+        """P of each transcript: an output's index where one was drawn, −1 where the prediction was kept."""
+        rows = ON_LINE.probabilities(list(trace))
+        known: dict[tuple[int, ...], float] = {(first,): float(rows[0, first]) for first in range(len(outputs))}
+        for at in (1, 2):
+            longer = {}
+            for seen, probability in known.items():
+                last = outputs[[each for each in seen if each >= 0][-1]]
+                keep, renew = policy.distance_test.probabilities([abs(trace[at] - last)])[0]
+                longer[(*seen, -1)] = probability * float(keep)
+                for drawn in range(len(outputs)):
+                    longer[(*seen, drawn)] = probability * float(renew * rows[at, drawn])
+            known = longer
+        return known
+
+    closest = 0.0
+    for one in traces:
+        for other in traces:
+            first, second = likelihoods(one), likelihoods(other)
+            assert sum(first.values()) == pytest.approx(1.0)
+            for seen, probability in first.items():
+                charges = [0.7] + [0.25 if each == -1 else 0.95 for each in seen[1:]]
+                apart = sum(charge * abs(a - b) for charge, a, b in zip(charges, one, other, strict=True))
+                ratio = np.log(probability / second[seen])
+                assert ratio <= apart + 1e-6
+                closest = max(closest, ratio / apart if apart else 0.0)
+    assert closest > 0.6
+
+
+def test_predictions_are_drawn_with_these_probabilities() -> None:
+    policy, rng = Predictive(test=0.9, within=0.5), np.random.default_rng(11)
+    town = PointReleases(IN_TOWN, policy=policy, generator=rng)
+    town.release(HOME)
+    kept, expected, variance = 0, 0.0, 0.0
+    for _ in range(400):
+        preview = town.preview()
+        assert preview.last_output is not None
+        distance = np.linalg.norm(TOWN.project([HOME]) - TOWN.project([OUTPUTS[preview.last_output]]))
+        chance = float(policy.distance_test.probabilities([distance])[0, 0])
+        expected, variance = expected + chance, variance + chance * (1 - chance)
+        kept += town.release(HOME).source == "kept"
+    assert kept == pytest.approx(expected, abs=4 * np.sqrt(variance))
+
+
 class OnBeliefs(pg.policies.Policy):
     """A policy that looks at the belief."""
 
@@ -242,7 +346,8 @@ class OnBeliefs(pg.policies.Policy):
 @pytest.mark.parametrize(
     ("source", "options", "message"),
     [
-        (ON_LINE, {"policy": Predictive(test=0.1, within=1.0)}, "needs a belief"),
+        (ON_LINE, {"policy": Predictive(test=0.1, within=1.0, prediction="belief")}, "use prediction='last'"),
+        (ON_LINE, {"policy": Predictive(1.0, test=0.1, within=1.0)}, "its own epsilon"),
         (ON_LINE, {"policy": OnBeliefs()}, "OnBeliefs needs a belief"),
         (ON_LINE, {"policy": Memoised(KEY)}, "how large a place is"),
         (ON_LINE, {"policy": Memoised(KEY, place=5.0)}, "to 4 hours"),

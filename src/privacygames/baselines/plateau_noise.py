@@ -8,16 +8,7 @@ from privacygames.arrays import FloatArray
 from privacygames.baselines.planar import random_uniforms
 from privacygames.errors import Field, InvalidProblem
 from privacygames.problem import require_epsilon
-from privacygames.validation import is_number
-
-
-def require_sides(sides: tuple[float, float]) -> tuple[float, float]:
-    """The width and the height of a map, if they are positive numbers."""
-    given = tuple(sides) if isinstance(sides, tuple | list) else ()
-    if len(given) != 2 or not all(is_number(side) and 0 < side < np.inf for side in given):
-        raise InvalidProblem(Field("sides"), " must be the width and the height of a map, two positive numbers")
-    return float(given[0]), float(given[1])
-
+from privacygames.validation import is_number, require_sides
 
 FAR, NODES = 40, 8
 """Reach beyond a plateau in units of 1/ε, where less than 10⁻¹⁵ is left, and nodes of the quadrature for each unit."""

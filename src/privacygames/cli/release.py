@@ -129,7 +129,7 @@ def release(
     problem or --trace is refused unless --when-changed says to record it; charges so far remain. Exit status
     10: the budget is spent, nothing was released. `privacygames ledger plan` says how many releases a budget buys.
 
-    Where secrets are points, there is no belief: --distortion, --test and --trace are for cells and labels.
+    Where secrets are points, there is no belief: --distortion and --trace are for cells and labels.
     """
     from privacygames.releases import CLOCK_TOLERANCE, Releases
 
@@ -154,7 +154,7 @@ def release(
     limits = of_file if epsilon is None else epsilon, spread, test, of_policy
     policy = partial(_policy, *limits, memoised, place, frequent)
     if not isinstance(source, tuple):
-        for_cells = {"distortion": distortion, "test": test, "within": of_policy, "trace": trace, "step": step}
+        for_cells = {"distortion": distortion, "trace": trace, "step": step}
         impossible = None if when_impossible == "largest" else when_impossible
         _refuse_for_points(for_cells | {"smoothing": smoothing, "toward": toward, "when-impossible": impossible})
         _release_point(source, secret, policy, settings, at=_clock_time(at), key=key, as_json=as_json)

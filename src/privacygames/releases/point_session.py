@@ -14,12 +14,12 @@ from privacygames.beliefs import Timestamp
 from privacygames.errors import Field, InvalidProblem
 from privacygames.points import PointProblem, PointSampleable, design
 from privacygames.releases.budgets import Budgets, point_accounts, point_charges
-from privacygames.releases.decimal_epsilon import float_rounded_down
+from privacygames.releases.decimal_epsilon import float_rounded_down, total
 from privacygames.releases.guarantees import Guarantees, trace_guarantees
 from privacygames.releases.ledger import NO_BELIEF, Ledger, LedgerHead, ReleaseEntry, WhenChanged, point_scope
 from privacygames.releases.ledger_session import LedgerSession
 from privacygames.releases.place_guarantee import PlaceGuarantee, place_guarantee
-from privacygames.releases.policies import BudgetPolicy, FrequentPlaces, Memoised, Policy
+from privacygames.releases.policies import BudgetPolicy, FrequentPlaces, Memoised, Policy, Predictive
 from privacygames.releases.release import Point, PointPreview, Release, output_text
 from privacygames.releases.sampling import (
     DrawnOutput,
@@ -27,6 +27,7 @@ from privacygames.releases.sampling import (
     MemoisedPlaces,
     PointFunction,
     draw_point_output,
+    draw_tested_point_output,
     memoised_output,
 )
 from privacygames.releases.timeline import CLOCK_TOLERANCE, ReleaseClock, ReleaseTime
@@ -56,8 +57,8 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
         source: a mechanism for points that every output is drawn from (without its prior, too), or a problem that a
             mechanism is designed for, for each ε.
         epsilon: of every release, with a problem; alternatively ``policy`` determines it.
-        policy: :class:`Fixed`, :class:`EvenSpread` or a :class:`BudgetPolicy` of your own; or :class:`FrequentPlaces`,
-            or :class:`Memoised` with the size of a ``place``.
+        policy: :class:`Fixed`, :class:`EvenSpread` or a :class:`BudgetPolicy` of your own; :class:`Predictive` with the
+            last output; or :class:`FrequentPlaces`, or :class:`Memoised` with the size of a ``place``.
         budget: as in :class:`Releases`; ε counts in the distance between points.
         when_spent: without budget left, ``"refuse"`` (an error) or ``"repeat"`` the last output.
         ledger: as in :class:`Releases`.
@@ -172,9 +173,13 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
             epsilon = self.policy.epsilon
         mechanism = None if epsilon == 0 else self._mechanism(epsilon)
         charges = self._no_charges if mechanism is None else self._charges_of(mechanism, epsilon)
+        test = None
+        if isinstance(self.policy, Predictive) and head.releases_in_scope:
+            test = self.policy.distance_test
+            charges = tuple(total(pair) for pair in zip(charges, self._test_charges(test), strict=True))
         function = None if mechanism is None else self._function(mechanism)
         if function is None and not self._affordable(charges, spent):
-            mechanism, charges = None, self._no_charges
+            mechanism, test, charges = None, None, self._no_charges
         return PointPreview(
             number=head.release_count + 1,
             when=when,
@@ -183,6 +188,7 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
             last_output=head.output_index if head.releases_in_scope else None,
             used_before=function is not None and self.ledger.has_used(function.name),
             mechanism=mechanism,
+            test=test,
         )
 
     def _entry(self, preview: PointPreview, secret: FloatArray, key: str | None) -> ReleaseEntry:
@@ -213,10 +219,28 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
             if preview.last_output is None:
                 raise InvalidProblem("the first release must be at one of the places: there is no output to repeat yet")
             return DrawnOutput(preview.last_output, "away", None, None, self._no_charges)
+        elif preview.mechanism is not None and preview.test is not None and preview.last_output is not None:
+            mechanism, epsilon = preview.mechanism, self.policy.epsilon
+            return draw_tested_point_output(
+                preview.test,
+                self._distance(point, preview.last_output),
+                preview.last_output,
+                self._test_charges(preview.test),
+                lambda: draw_point_output(mechanism, point, self._charges_of(mechanism, epsilon), self._generator),
+                generator=self._generator,
+            )
         elif preview.mechanism is not None and self._affordable(preview.charges, preview.spent):
             return draw_point_output(preview.mechanism, point, preview.charges, self._generator)
         self._require_fallback(preview)
         return DrawnOutput(preview.last_output or 0, "repeated", None, None, self._no_charges)
+
+    def _distance(self, point: FloatArray, output_index: int) -> float:
+        """The distance of a point (1, axes), moved into the region, from an output."""
+        output = self.region.project(np.array([self._outputs[output_index]]))
+        return float(np.linalg.norm(self.region.clamp(point) - output))
+
+    def _test_charges(self, test: PointSampleable) -> tuple[Decimal, ...]:
+        return self._charges_of(test, self.policy.test_epsilon if isinstance(self.policy, Predictive) else None)
 
     def _output_text(self, output_index: int) -> str:
         """The coordinates of an output as the command line writes them: over degrees the latitude comes first."""
@@ -261,7 +285,7 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
         return f"PointReleases({self.region!r}, {type(self.policy).__name__}, {self.ledger!r})"
 
 
-def _checked_policy(policy: Policy, region: Region) -> BudgetPolicy | FrequentPlaces | Memoised:
+def _checked_policy(policy: Policy, region: Region) -> BudgetPolicy | FrequentPlaces | Memoised | Predictive:
     """The policy, if it works for points."""
     if isinstance(policy, FrequentPlaces):
         if policy.places.ndim != region.dimension:
@@ -280,12 +304,14 @@ def _checked_policy(policy: Policy, region: Region) -> BudgetPolicy | FrequentPl
                 "; two coordinates of one place are never equal",
             )
         return policy
-    if isinstance(policy, BudgetPolicy):
+    if isinstance(policy, BudgetPolicy) or (isinstance(policy, Predictive) and policy.prediction == "last"):
         return policy
+    if isinstance(policy, Predictive):
+        raise InvalidProblem("between points there is no belief to predict from: use prediction='last'")
     raise InvalidProblem(
         f"{type(policy).__name__} needs a belief over finitely many secrets, and between points there is none: use "
-        "Fixed, EvenSpread, FrequentPlaces, Memoised or a BudgetPolicy of your own; or Releases on the cells of a "
-        "grid, whose guarantees are between cells"
+        "Fixed, EvenSpread, Predictive, FrequentPlaces, Memoised or a BudgetPolicy of your own; or Releases on the "
+        "cells of a grid, whose guarantees are between cells"
     )
 
 

@@ -13,13 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygames.arrays import FloatArray, as_floats, freeze
+from privacygames.beliefs import PointPrior
+from privacygames.certificates import Provenance
 from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import Mechanism, certify
+from privacygames.points import Mesh, PointMechanism, PointProblem, certify_points
 from privacygames.problem import Bounds, Problem
 from privacygames.releases.budgets import Account, Spent, remaining
 from privacygames.releases.decimal_epsilon import NOTHING, exact_amount, float_rounded_down, total
-from privacygames.spaces import Categories
+from privacygames.spaces import Categories, Interval
 from privacygames.validation import is_integer, is_number, require_choice
+from privacygames.version import VERSION
 
 __all__ = ["BudgetPolicy", "EvenSpread", "Fixed", "FrequentPlaces", "Memoised", "Policy", "Predictive"]
 
@@ -29,6 +33,15 @@ Elsewhere = Literal["repeat", "draw"]
 
 KEEP, RENEW = 0, 1
 """The indices of the two outputs of a prediction test."""
+
+TEST_STEP = 0.02
+"""Distance of the control points of a test between points, in units of 1/ε: it costs one per cent of ε."""
+
+TEST_REACH = 20.0
+"""Where a test between points is constant, in units of 1/ε from its threshold: one outcome in 10⁹ is then the other."""
+
+TEST_BITS, TEST_SLACK = 62, 1e-6
+"""Weights of a test between points sum to 2^62; the share of ε that rounding to them, and the verifier's, may use."""
 
 ROUND_DOWN = Context(prec=12, rounding=ROUND_FLOOR)
 """Shares of a budget are rounded down to 12 digits, so that equal shares stay equal and need only one design."""
@@ -224,7 +237,8 @@ class Predictive(Policy):
     """A prediction that is tested privately, and a new output only if the test fails.
 
     The predictive mechanism of Chatzikokolakis, Palamidessi and Stronati (2014). The test is a certified mechanism with
-    two outputs.
+    two outputs. Between points, too, where the prediction is the last output: the test sees the point's distance from
+    it only.
 
     Args:
         epsilon: of a new output; None if a fixed mechanism determines it.
@@ -253,6 +267,7 @@ class Predictive(Policy):
         require_choice(prediction, get_args(Prediction), "prediction")
         self.within, self.prediction = float(within), prediction
         self._tests: dict[int, tuple[Problem, Mechanism]] = {}
+        self._distance_test: PointMechanism | None = None
 
     def choose(self, public_state: PublicState) -> Choice | None:
         """A test and a mechanism; without anything to predict from, the mechanism alone."""
@@ -265,6 +280,13 @@ class Predictive(Policy):
             return Choice(mechanism, self.epsilon)
         test = self._test(public_state.problem, prediction)
         return Choice(mechanism, self.epsilon, test, self.test_epsilon, prediction)
+
+    @property
+    def distance_test(self) -> PointMechanism:
+        """The test between points, a function of the distance from the prediction; certified once."""
+        if self._distance_test is None:
+            self._distance_test = distance_test(float_rounded_down(self.test_epsilon), self.within)
+        return self._distance_test
 
     def _test(self, problem: Problem, prediction: int) -> Mechanism:
         """The test of a prediction, certified once: it depends on distances and costs, not on the belief."""
@@ -410,6 +432,35 @@ def prediction_test(problem: Problem, prediction: int, epsilon: float, within: f
     )
     probabilities = np.stack([keep, 1 - keep], axis=1)
     return certify(statement, Bounds(epsilon=epsilon), probabilities, origin="noisy threshold")
+
+
+def distance_test(epsilon: float, within: float) -> PointMechanism:
+    """The test of a prediction between points, as a mechanism for the distance from it; output 0 keeps it.
+
+    A distance from a given point changes by at most as much as the point, so what is certified between any two
+    distances holds between any two points. Distances are moved into the interval where the test is not constant.
+
+    Args:
+        epsilon: of the test, per unit of distance.
+        within: the threshold on the distance.
+    """
+    slower = np.log1p(TEST_STEP) / TEST_STEP * (1 - TEST_SLACK) * epsilon  # straight lines are steeper than it
+    low, high = max(0.0, within - TEST_REACH / slower), within + TEST_REACH / slower
+    interval = Interval(low, high)
+    cells = int(np.ceil((high - low) * epsilon / TEST_STEP))
+    beyond = slower * (np.linspace(low, high, cells + 1) - within)
+    rare = np.ldexp(np.exp(-np.abs(beyond)), TEST_BITS - 1).astype(np.int64)  # of the less probable output
+    keep = np.where(beyond > 0, rare, 2**TEST_BITS - rare)
+    weights = np.stack([keep, 2**TEST_BITS - keep], axis=1)
+    problem = PointProblem(PointPrior(interval, [low, high]), [low, high])
+    return certify_points(
+        problem,
+        Bounds(epsilon=epsilon),
+        Mesh(interval, cells, degree=1),
+        weights,
+        TEST_BITS,
+        provenance=Provenance("noisy threshold", VERSION),
+    )
 
 
 def _require_memo_key(key: bytes) -> None:

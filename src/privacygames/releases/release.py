@@ -63,6 +63,7 @@ class PointPreview(NextRelease):
 
     Attributes:
         mechanism: the mechanism; None if the budget is spent.
+        test: the test of the last output, run first, as a mechanism for distances from it; None without a test.
 
     >>> line = pg.Interval(0.0, 4.0)
     >>> problem = pg.PointProblem(pg.PointPrior(line, [1.0, 3.0]), [1.0, 2.0, 3.0])
@@ -71,6 +72,7 @@ class PointPreview(NextRelease):
     """
 
     mechanism: PointSampleable | None
+    test: PointSampleable | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,8 @@
 
 import hmac
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Generic, TypeVar
 
@@ -81,6 +82,31 @@ def draw_point_output(
         generator: for reproducible experiments; None: the operating system's randomness.
     """
     return DrawnOutput(int(mechanism.draw(point, generator)[0]), "drawn", mechanism.digest, None, charges)
+
+
+def draw_tested_point_output(
+    test: PointSampleable,
+    distance: float,
+    prediction: int,
+    test_charges: tuple[Decimal, ...],
+    drawn: Callable[[], DrawnOutput],
+    *,
+    generator: np.random.Generator | None,
+) -> DrawnOutput:
+    """The prediction if it passes its test; otherwise another output. What was run is charged.
+
+    Args:
+        test: a mechanism for distances, whose first output keeps the prediction.
+        distance: of the secret from the prediction.
+        prediction: the index of the predicted output.
+        test_charges: of the test, by account.
+        drawn: draws another output.
+        generator: as in :func:`draw_point_output`.
+    """
+    if int(test.draw(np.array([distance]), generator)[0]) == KEEP:
+        return DrawnOutput(prediction, "kept", test.digest, None, test_charges)
+    other = drawn()
+    return replace(other, charges=tuple(total(pair) for pair in zip(other.charges, test_charges, strict=True)))
 
 
 Secret = TypeVar("Secret")

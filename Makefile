@@ -15,7 +15,7 @@ KERNELS := $(wildcard src/privacygames/solvers/linalg/csrc/*)
 HEADERS  = $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')
 
 # Reinstalls only when what is to be installed has changed.
-$(STAMP): pyproject.toml constraints.txt $(KERNELS)
+$(STAMP): pyproject.toml constraints.txt tools/vendor_page.py $(KERNELS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "privacygames needs Python 3.11 or newer; set PYTHON=python3.x" >&2; exit 1; }
 	@command -v cc >/dev/null && [ -e "$(HEADERS)/Python.h" ] || \
@@ -23,6 +23,7 @@ $(STAMP): pyproject.toml constraints.txt $(KERNELS)
 	  echo "There is no C compiler, and none can be installed: designs take two to three times as long."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python tools/vendor_page.py
 	@touch $@
 
 demo: setup  ## Design, attack and report on a small synthetic city; writes out/demo.png
@@ -31,8 +32,11 @@ demo: setup  ## Design, attack and report on a small synthetic city; writes out/
 studio: setup  ## Open the studio in the browser: a local page; nothing leaves the machine
 	@$(BIN)/privacygames studio
 
-# The page's tests drive Debian's Chromium; where it cannot be had they are skipped, and say so.
+# The page's tests drive Debian's Chromium, and npm fetches the outlines of countries; what cannot be had is skipped, and says so.
 browser:
+	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq --no-install-recommends npm >/dev/null 2>&1; } || \
+	  echo "There is no npm, and it cannot be installed: the studio's map has no outlines."
+	@[ ! -e $(BIN)/python ] || $(BIN)/python tools/vendor_page.py
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq chromium >/dev/null 2>&1; } || \
 	  echo "There is no chromium, and it cannot be installed: the studio's browser tests are skipped."
 

@@ -26,6 +26,7 @@ from privacygames.studio.problem_source import (
 )
 from privacygames.studio.requests import InventedBody, JobBody, ProblemBody, TracesBody
 from privacygames.studio.stored_mechanism import StoredMechanism, StoredPointMechanism
+from privacygames.studio.surroundings import Surroundings
 
 BYTES_OF_NAME = 150
 """Memory of a user's name, rounded up: a Python string and its entry in a tuple."""
@@ -76,6 +77,9 @@ class AppState:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
+        self.surroundings = Surroundings()
+        self.tile_template: str | None = None
+        self.tile_origin = ""
         self.queue = JobQueue(limits)
         self.reading_queue = JobQueue(replace(limits, workers=1))  # reading a file need not wait for designs
         shared: dict[str, Any] = {

@@ -42,6 +42,7 @@ from privacygames.studio.point_views import (
 from privacygames.studio.problem_source import ProblemSource
 from privacygames.studio.requests import (
     AttackBody,
+    BoxBody,
     ErrorBody,
     EvaluateBody,
     ForgetBody,
@@ -50,9 +51,12 @@ from privacygames.studio.requests import (
     SampleBody,
     SecretBody,
     SendBody,
+    TilesBody,
 )
 from privacygames.studio.security import LOOPBACK, Asgi, Guard
 from privacygames.studio.stored_mechanism import StoredMechanism, StoredPointMechanism
+from privacygames.studio.surroundings import CREDITS, VENDORED
+from privacygames.studio.tile_server import tile_origin
 from privacygames.studio.views import (
     beliefs_view,
     json_label,
@@ -112,8 +116,9 @@ def create_app(
     _add_mechanisms(app, state)
     _add_exports(app, state)
     if page:
+        _add_map(app, state)
         _add_page(app)
-    return Guard(app, hosts=hosts, token=token, limits=limits)
+    return Guard(app, hosts=hosts, token=token, limits=limits, image_source=lambda: state.tile_origin)
 
 
 def _add_errors(app: FastAPI) -> None:
@@ -310,13 +315,42 @@ def _add_exports(app: FastAPI, state: AppState) -> None:
         return _attachment(text.encode(), "shareable-report", HTML)
 
 
+def _add_map(app: FastAPI, state: AppState) -> None:
+    @app.get("/api/map", tags=["map"])
+    def about_map() -> Json:
+        """The files of the map that are there, their credits, and the tile server that was allowed."""
+        present = state.surroundings.present
+        return {
+            "present": present,
+            "missing": [name for name in CREDITS if name not in present],
+            "credits": [CREDITS[name] for name in present],
+            "tiles": state.tile_template,
+            "origin": state.tile_origin,
+        }
+
+    @app.post("/api/map/surroundings", tags=["map"])
+    def surroundings(body: BoxBody) -> Json:
+        """Names of populated places, land, coasts and borders in a box."""
+        if not (body.west < body.east and body.south < body.north):
+            raise InvalidProblem("west must be less than east, and south less than north", field="west")
+        return state.surroundings.around((body.west, body.south, body.east, body.north))
+
+    @app.post("/api/map/tiles", tags=["map"])
+    def allow_tiles(body: TilesBody) -> Json:
+        """Allow the page to show the images of one tile server once it is loaded again; null forbids them again."""
+        state.tile_origin = "" if body.template is None else tile_origin(body.template)
+        state.tile_template = body.template
+        return {"origin": state.tile_origin}
+
+
 def _add_page(app: FastAPI) -> None:
     """Serve the page's files, which are read once: no address is ever turned into a path."""
     folder = files("privacygames.studio") / "page"
-    for entry in folder.iterdir():
+    vendored = [(f"/page/vendor/{entry.name}", entry) for entry in (VENDORED.iterdir() if VENDORED.is_dir() else ())]
+    own = [("/" if entry.name == "index.html" else f"/page/{entry.name}", entry) for entry in folder.iterdir()]
+    for address, entry in [*own, *vendored]:
         ending = PurePosixPath(entry.name).suffix
         if ending in TYPES:
-            address = "/" if entry.name == "index.html" else f"/page/{entry.name}"
             app.add_api_route(
                 address, _static(entry.read_bytes(), TYPES[ending]), include_in_schema=False, methods=["GET", "HEAD"]
             )

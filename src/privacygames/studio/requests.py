@@ -10,6 +10,8 @@ Side = Annotated[int, Field(ge=1, le=60)]
 Name = Annotated[str, Field(min_length=1, max_length=64)]
 LabelBody = Annotated[str, Field(max_length=1000)] | int | float | list[str]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Latitude = Annotated[float, Field(ge=-90, le=90)]
+Longitude = Annotated[float, Field(ge=-180, le=180)]
 Cost = Literal["hamming", "euclidean"]
 Places = Literal["cells", "points"]
 
@@ -95,8 +97,8 @@ class JobBody(Body):
 class PositionBody(Body):
     """A point of an area over degrees."""
 
-    latitude: Annotated[float, Field(ge=-90, le=90)]
-    longitude: Annotated[float, Field(ge=-180, le=180)]
+    latitude: Latitude
+    longitude: Longitude
 
 
 class PlanePointBody(Body):
@@ -136,6 +138,21 @@ class SendBody(Body):
 
     secret: LabelBody | None = None
     times: Annotated[int, Field(ge=1, le=48)] = 1
+
+
+class BoxBody(Body):
+    """A box of degrees."""
+
+    west: Longitude
+    south: Latitude
+    east: Longitude
+    north: Latitude
+
+
+class TilesBody(Body):
+    """The template of a tile server's addresses, with ``{z}``, ``{x}`` and ``{y}``; null for none."""
+
+    template: Annotated[str, Field(max_length=500)] | None
 
 
 class ForgetBody(Body):

@@ -27,11 +27,13 @@ MOST_BODIES = 4
 """Bodies of the largest size that may arrive at a time: this bounds the memory they take."""
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:{images}; connect-src 'self'; "
     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 )
+"""The content-security policy, with a place for the one tile server that a user has allowed."""
+
 HEADERS = {
-    "content-security-policy": POLICY,
+    "content-security-policy": POLICY.format(images=""),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",
@@ -50,10 +52,20 @@ class Guard:
         hosts: the names this server may be called by, without the port.
         token: the token that requests to the API need, if any.
         limits: limits of the size and duration of bodies.
+        image_source: the origin of a tile server whose images the page may show; empty for none.
     """
 
-    def __init__(self, app: Asgi, *, hosts: frozenset[str], token: str | None, limits: Limits) -> None:
+    def __init__(
+        self,
+        app: Asgi,
+        *,
+        hosts: frozenset[str],
+        token: str | None,
+        limits: Limits,
+        image_source: Callable[[], str] = str,
+    ) -> None:
         self.app, self.hosts, self.token, self.limits = app, hosts, token, limits
+        self._image_source = image_source
         self._reserved_bytes = 0
         self._throttle = TokenThrottle()
 
@@ -73,7 +85,10 @@ class Guard:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                own = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                images = self._image_source()
+                policy = POLICY.format(images=f" {images}" if images else "")
+                headers = HEADERS | {"content-security-policy": policy}
+                own = [(name.encode(), value.encode()) for name, value in headers.items()]
                 others = [pair for pair in message.get("headers", []) if pair[0].decode().lower() not in HEADERS]
                 message["headers"] = [*others, *own]
             await send(message)

@@ -236,7 +236,13 @@ def _kind(space: Space) -> str:
 def _grid(space: Space) -> View | None:
     if not isinstance(space, Grid):
         return None
-    return {"columns": space.columns, "rows": space.rows, "width": space.width, "height": space.height}
+    return {
+        "columns": space.columns,
+        "rows": space.rows,
+        "width": space.width,
+        "height": space.height,
+        "box": space.box,
+    }
 
 
 def _epsilon_range(problem: Problem) -> View:

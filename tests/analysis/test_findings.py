@@ -25,7 +25,10 @@ from privacygames.presentation import limitations
 @pytest.mark.parametrize(
     ("finding", "sentence"),
     [
-        (BestGuess(Quantity(0.5, "km"), 0.75, "euclidean"), "is off by 0.5 km on average, and exact in 75 % of cases."),
+        (
+            BestGuess(Quantity(0.5, "km"), 0.75, "euclidean"),
+            "is off by 0.5 km on average; their likeliest guess is exact in 75 % of cases.",
+        ),
         (BestGuess(Quantity(0.5, "share"), 0.5, "hamming", after_output=False), "wrong in 50 % of cases."),
         (
             OddsBound(1.0, "1 km", inf),
@@ -59,7 +62,7 @@ def test_warnings_come_first_and_printing_joins_the_sentences() -> None:
     mechanism = pg.Mechanism.from_probabilities(problem, np.full((3, 3), 1 / 3))
     explanation = pg.explain(pg.evaluate(mechanism, problem), problem)
     assert isinstance(explanation[0], ConstantOutputs)
-    assert [finding.severity for finding in explanation] == [Severity.WARNING] + 3 * [Severity.INFORMATION]
+    assert [finding.severity for finding in explanation] == [Severity.DANGER] + 3 * [Severity.INFORMATION]
     assert str(explanation) == " ".join(str(finding) for finding in explanation)
 
 

@@ -62,8 +62,8 @@ HALF = [[0.75, 0.25], [0.25, 0.75]]
 def test_places_are_off_by_kilometres() -> None:
     city = pg.Grid(columns=2, rows=1, width=4.0, height=1.0)
     assert str(pg.explain(*report_of(pg.Problem(pg.Prior(city, [0.6, 0.4])), HALF))) == (
-        "An adversary's best guess is off by 0.5 km on average, and exact in 75 % of cases. "
-        "Without the output it would be off by 0.8 km, and exact in 60 % of cases. "
+        "An adversary's best guess is off by 0.5 km on average; their likeliest guess is exact in 75 % of cases. "
+        "Without the output it would be off by 0.8 km, and the likeliest guess exact in 60 % of cases. "
         "No output shifts the odds between two secrets 1 km apart by more than a factor of 1.73, "
         "or between any two secrets by more than 3."
     )
@@ -88,7 +88,7 @@ def test_sets_differ() -> None:
     films = pg.Problem(pg.Prior.uniform(pg.Sets([{"Alien", "Brazil"}, {"Alien"}])))
     words = str(pg.explain(*report_of(films, HALF)))
     assert "differs from the true set by 0.125 on average (0: the same, 1: nothing in common)" in words
-    assert "is exact in 75 % of cases" in words
+    assert "their likeliest guess is exact in 75 % of cases" in words
 
 
 def test_a_distance_of_ones_own_has_no_unit() -> None:

@@ -109,7 +109,7 @@ def test_an_invented_person_has_a_day(api: TestClient) -> None:
     errors = {each["adversary"]: each["realised"] for each in view["findings"] if each["kind"] == "adversary_error"}
     assert errors["wants the side of town"]["unit"] == "share"
     words = " ".join(view["words"])
-    assert re.search(r"Against “knows your habits” the best guesses after an output err by [\d.]+ km", words)
+    assert re.search(r"Against “knows your habits” the best guesses after an output err by [\d.]+ k?m", words)
     assert re.search(r"Against “wants the side of town” the best guesses after an output are wrong in \d+ %", words)
     steps = api.post(f"/api/mechanisms/{name}/send", json={}).json()["steps"]
     assert len(steps) == 24

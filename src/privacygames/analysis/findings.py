@@ -35,6 +35,9 @@ class Severity(StrEnum):
     'warning'
     """
 
+    DANGER = "danger"
+    """Privacy is gone, outputs claim what is not so about somebody, or they tell nothing: red on the studio's page."""
+
     WARNING = "warning"
     """To be read before anything else: outputs that say nothing, secrets that never get a good output."""
 
@@ -95,11 +98,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class BestGuess(Finding):
-    """The adversary's guess with the least expected error, after an output or without one.
+    """The adversary's best guesses, after an output or without one.
 
     Attributes:
-        error: its expected error; with unit ``"share"`` where the distance counts wrong guesses.
-        exact: how often it is the secret.
+        error: the expected error of the guess with the least; with unit ``"share"`` where the distance counts wrong
+            guesses.
+        exact: how often the likeliest guess is the secret. It may be another guess than the one with the least error.
         distance: the name of the distance; empty where the space knows it by none.
         after_output: whether the adversary has seen an output.
     """
@@ -120,15 +124,14 @@ class BestGuess(Finding):
             return f"{subject} is wrong in {self.error} of cases, and exact in {exact}."
         if self.distance == "jaccard":
             apart = f"differs from the true set by {self.error} on average (0: the same, 1: nothing in common)"
-            return f"{subject} {apart}, and is exact in {exact} of cases."
-        return f"{subject} is off by {self.error} on average, and exact in {exact} of cases."
+            return f"{subject} {apart}; their likeliest guess is exact in {exact} of cases."
+        return f"{subject} is off by {self.error} on average; their likeliest guess is exact in {exact} of cases."
 
     def _before(self) -> str:
         if self.distance == "hamming":
             return f"Without the output it would be wrong in {self.error} of cases."
-        return (
-            f"Without the output it would be off by {self.error}, and exact in {format_percent(self.exact)} of cases."
-        )
+        exact = format_percent(self.exact)
+        return f"Without the output it would be off by {self.error}, and the likeliest guess exact in {exact} of cases."
 
 
 @dataclass(frozen=True)
@@ -201,11 +204,116 @@ class AdversaryError(Finding):
 
 
 @dataclass(frozen=True)
+class SettledOdds(Finding):
+    """An output can shift the odds between far secrets so much that it settles which of them it is.
+
+    Attributes:
+        log_ratio: the largest log-ratio between any two secrets; ∞ where none holds.
+        hidden_within: distance of secrets between which the odds shift by a factor of a hundred at most.
+    """
+
+    kind: ClassVar[str] = "settled_odds"
+    severity: ClassVar[Severity] = Severity.DANGER
+
+    log_ratio: float
+    hidden_within: Quantity | None
+
+    def __str__(self) -> str:
+        shift = "without any limit" if self.log_ratio == float("inf") else f"by a factor of {factor(self.log_ratio)}"
+        hidden = (
+            "" if self.hidden_within is None else f" Only secrets within {self.hidden_within} of each other stay close."
+        )
+        return f"Between the farthest secrets privacy is gone: one output can shift the odds {shift}.{hidden}"
+
+
+@dataclass(frozen=True)
+class ExactGuesses(Finding):
+    """The adversary's likeliest guess is nearly always the secret.
+
+    Attributes:
+        exact: how often, after an output.
+        exact_from_prior: how often without an output.
+    """
+
+    kind: ClassVar[str] = "exact_guesses"
+    severity: ClassVar[Severity] = Severity.DANGER
+
+    exact: float
+    exact_from_prior: float
+
+    def __str__(self) -> str:
+        before = format_percent(self.exact_from_prior)
+        return (
+            f"Privacy is gone: the adversary's likeliest guess is exact in {format_percent(self.exact)} of cases "
+            f"(without an output: {before})."
+        )
+
+
+@dataclass(frozen=True)
+class FalseClaims(Finding):
+    """An output names a category that the person does not have.
+
+    Attributes:
+        output: the output that is most often untrue.
+        untrue: the share of those who get it, and have another category.
+        share: how often it is given.
+    """
+
+    kind: ClassVar[str] = "false_claims"
+    severity: ClassVar[Severity] = Severity.DANGER
+
+    output: str
+    untrue: float
+    share: float
+
+    def __str__(self) -> str:
+        return (
+            f"Outputs make claims about people: of those who are reported as “{self.output}”, "
+            f"{format_percent(self.untrue)} are not. Use outputs for statistics; never show one beside a name."
+        )
+
+
+@dataclass(frozen=True)
+class NothingTold(Finding):
+    """Outputs carry next to nothing about the secret.
+
+    Attributes:
+        bits: the mutual information of secret and output.
+        entropy: bits that there are to tell.
+    """
+
+    kind: ClassVar[str] = "nothing_told"
+    severity: ClassVar[Severity] = Severity.DANGER
+
+    bits: float
+    entropy: float
+
+    def __str__(self) -> str:
+        return (
+            f"Next to nothing is told: an output carries {self.bits:.2g} of the {self.entropy:.2g} bits of a secret, "
+            "so no service can use it. Ask for less privacy."
+        )
+
+
+@dataclass(frozen=True)
+class NoUse(Finding):
+    """Outputs cost as much as always giving the same one."""
+
+    kind: ClassVar[str] = "no_use"
+    severity: ClassVar[Severity] = Severity.DANGER
+
+    def __str__(self) -> str:
+        return (
+            "Outputs are of no more use than always giving the same one, which costs as little: ask for less privacy."
+        )
+
+
+@dataclass(frozen=True)
 class UnlimitedEpsilon(Finding):
     """The guaranteed ε is so large that it limits no ratio."""
 
     kind: ClassVar[str] = "unlimited_epsilon"
-    severity: ClassVar[Severity] = Severity.WARNING
+    severity: ClassVar[Severity] = Severity.DANGER
 
     def __str__(self) -> str:
         return "The guaranteed epsilon is so large that it limits nothing: lower it."
@@ -216,7 +324,7 @@ class ConstantOutputs(Finding):
     """The outputs are the same whatever the secret is."""
 
     kind: ClassVar[str] = "constant_outputs"
-    severity: ClassVar[Severity] = Severity.WARNING
+    severity: ClassVar[Severity] = Severity.DANGER
 
     def __str__(self) -> str:
         return f"The outputs do not depend on the secret at all: they tell nobody anything. {REMEDY}"

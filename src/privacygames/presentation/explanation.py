@@ -42,9 +42,9 @@ class Explanation(tuple[Finding, ...]):
 def explain(report: Report, problem: Problem, *, adversaries: Iterable[Adversary] = ()) -> Explanation:
     """What a mechanism leaves to an adversary, as findings; warnings that a user should know come first.
 
-    How far the best guess is off and how often it is exact, with the output and without; and how far an output can
-    shift the odds between two secrets. "Best" is the guess with the least expected error in the problem's distance.
-    Kilometres and other units are named where the distance is one the space knows by name.
+    How far the best guess is off and how often the likeliest one is exact, with the output and without; and how far an
+    output can shift the odds between two secrets. "Best" is the guess with the least expected error in the problem's
+    distance. Kilometres and other units are named where the distance is one the space knows by name.
 
     Args:
         report: what :func:`privacygames.evaluate` measured.
@@ -63,7 +63,7 @@ def explain(report: Report, problem: Problem, *, adversaries: Iterable[Adversary
     >>> explanation[0].error
     Quantity(value=2.5, unit='years')
     >>> print(explanation[0])
-    An adversary's best guess is off by 2.5 years on average, and exact in 75 % of cases.
+    An adversary's best guess is off by 2.5 years on average; their likeliest guess is exact in 75 % of cases.
     """
     require_instance(problem, Problem, "the problem")
     known = {each.name: each for each in adversaries}
@@ -126,7 +126,7 @@ def explain_comparison(comparison: Comparison) -> dict[str, BestGuess]:
 def best_guess(report: Report, problem: Problem) -> BestGuess:
     """How good the best guess is after an output."""
     return BestGuess(
-        Quantity(report.distortion, _distance_unit(problem)), report.accuracy, distance_scale(problem).name
+        Quantity(report.distortion, _distance_unit(problem)), report.vulnerability, distance_scale(problem).name
     )
 
 
@@ -169,7 +169,7 @@ def _distance_unit(problem: Problem) -> str:
 
 def _guess_without_output(report: Report, problem: Problem) -> BestGuess:
     error = Quantity(report.distortion_from_prior, _distance_unit(problem))
-    return BestGuess(error, report.accuracy_from_prior, distance_scale(problem).name, after_output=False)
+    return BestGuess(error, report.prior_vulnerability, distance_scale(problem).name, after_output=False)
 
 
 def _counts_wrong_guesses(errors: FloatArray) -> bool:

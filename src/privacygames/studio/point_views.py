@@ -9,10 +9,20 @@ from privacygames.immutable import to_json_value
 from privacygames.points import Mesh, PointMechanism, PointProblem
 from privacygames.presentation import limitations, output_json, point_json, point_text
 from privacygames.spaces import Area, Region, encode_region
+from privacygames.studio.dangers import point_dangers, with_metres
 from privacygames.studio.exports import EXPORTS, LARGEST_EXPONENT
 from privacygames.studio.requests import PlanePointBody, PositionBody, SampleBody, SecretBody
+from privacygames.studio.starts import epsilon_gone, point_start_view
 from privacygames.studio.stored_mechanism import PROBLEM_ADVERSARY_NAME, StoredPointMechanism
-from privacygames.studio.views import ODDS_UNMOVED, View, json_label, label_from, rounded
+from privacygames.studio.views import (
+    ODDS_UNMOVED,
+    View,
+    findings_view,
+    json_label,
+    label_from,
+    rounded,
+    rows_view,
+)
 
 MAP_DECIMALS = 4
 """Decimal places of kilometres on a map: a tenth of a metre."""
@@ -50,7 +60,8 @@ def point_problem_view(name: str, problem: PointProblem, bounds: View, left_out:
             "distinguishability": area.unit,
         },
         "measures": {"cost": problem.cost.name, "distance": problem.distance},
-        "epsilon": epsilon,
+        "epsilon": epsilon | {"gone": epsilon_gone(epsilon)},
+        **point_start_view(problem, epsilon),
         "asked": bounds,
         "adversaries": [],
         "has_day": False,
@@ -68,11 +79,11 @@ def point_mechanism_view(name: str, stored: StoredPointMechanism) -> View:
         "label": stored.label,
         "seconds": stored.seconds,
         "certificate": certificate.to_dict(),
-        "certificate_rows": certificate.rows(),
+        "certificate_rows": rows_view(certificate.rows()),
         "secrets": encode_region(mechanism.secrets),
         "answers": [output_json(mechanism, output) for output in range(len(mechanism.observables))],
         "report": report.to_dict(),
-        "report_rows": report.rows(),
+        "report_rows": rows_view(report.rows()),
         "findings": point_findings(stored),
         "gap": certificate.gap,
         "cost": report.cost,
@@ -110,8 +121,9 @@ def point_findings(stored: StoredPointMechanism) -> list[View]:
             f"No mechanism with these guarantees, of whatever form, costs less than "
             f"{cost.amount(f'{certificate.bound:.3g}')} (gap {certificate.gap:.1%})."
         )
-    measurements = [{"kind": "points", "severity": "information", "text": text} for text in sentences]
-    return [*measurements, *(finding.to_dict() for finding in limitations(certificate.bounds))]
+    measurements = [{"kind": "points", "severity": "information", "text": with_metres(text)} for text in sentences]
+    red, not_covered = findings_view(point_dangers(report)), findings_view(list(limitations(certificate.bounds)))
+    return [*red, *measurements, *not_covered]
 
 
 def outputs_at_view(stored: StoredPointMechanism, body: SecretBody) -> View:

@@ -29,7 +29,7 @@ class InventedBody(Body):
     person: Annotated[int, Field(ge=0, le=9)] = 0
     columns: Side = 12
     rows: Side = 8
-    cost: Cost = "hamming"
+    cost: Cost = "euclidean"
     secrets: Places = "cells"
 
 
@@ -40,7 +40,7 @@ class TracesBody(Body):
     user: Annotated[str, Field(max_length=1000)]
     columns: Side = 12
     rows: Side = 8
-    cost: Cost = "hamming"
+    cost: Cost = "euclidean"
     secrets: Places = "cells"
 
 

@@ -22,8 +22,10 @@ from privacygames.presentation import explain, limitations
 from privacygames.problem import PROBLEM_ADVERSARY, Problem, max_distortion
 from privacygames.releases import Releases
 from privacygames.spaces import Categories, Grid, Label, Numbers, Space, find_label
+from privacygames.studio.dangers import dangers, with_metres
 from privacygames.studio.exports import EXPORTS
 from privacygames.studio.problem_source import ProblemSource
+from privacygames.studio.starts import epsilon_gone, start_view
 from privacygames.studio.stored_mechanism import PROBLEM_ADVERSARY_NAME, StoredMechanism
 from privacygames.traces import Visits
 
@@ -47,6 +49,7 @@ def problem_view(name: str, source: ProblemSource) -> View:
     """A problem: its labels, its prior, and the useful ranges of its bounds."""
     problem = source.problem
     cost, distance, per = cost_scale(problem), distance_scale(problem), distinguishability_scale(problem)
+    most_distortion, epsilon = max_distortion(problem), _epsilon_range(problem)
     return {
         "id": name,
         "kind": _kind(problem.space),
@@ -57,11 +60,12 @@ def problem_view(name: str, source: ProblemSource) -> View:
         "grid": _grid(problem.space),
         "prior": rounded(problem.prior.probabilities),
         "entropy": problem.prior.entropy(),
-        "most_distortion": max_distortion(problem),
+        "most_distortion": most_distortion,
         "blind_cost": float(loss_matmul(problem.cost, problem.prior.probabilities).min()),
         "units": {"cost": cost.unit, "distance": distance.unit, "epsilon": per.per(), "distinguishability": per.unit},
         "measures": {"cost": cost.name, "distance": distance.name},
-        "epsilon": _epsilon_range(problem),
+        "epsilon": epsilon | {"gone": epsilon_gone(epsilon)},
+        **start_view(problem, epsilon, most_distortion=most_distortion),
         "asked": source.bounds,
         "adversaries": [
             {
@@ -96,11 +100,11 @@ def mechanism_view(name: str, stored: StoredMechanism) -> View:
         "label": stored.label,
         "seconds": stored.seconds,
         "certificate": certificate.to_dict(),
-        "certificate_rows": certificate.rows(),
+        "certificate_rows": rows_view(certificate.rows()),
         "report": report.to_dict(),
-        "report_rows": report.rows(),
-        "findings": [finding.to_dict() for finding in meaning],
-        "warnings": _sentences(meaning, Severity.WARNING),
+        "report_rows": rows_view(report.rows()),
+        "findings": findings_view(meaning),
+        "warnings": _sentences(meaning, Severity.DANGER, Severity.WARNING),
         "words": _sentences(meaning, Severity.INFORMATION),
         "not_promised": _sentences(meaning, Severity.LIMITATION),
         "gap": certificate.gap,
@@ -206,20 +210,33 @@ def findings(stored: StoredMechanism) -> list[Finding]:
     """The findings about a mechanism: warnings, then measurements, then limitations."""
     certificate, problem = stored.mechanism.certificate, stored.mechanism.problem
     named = {adversary.name: adversary for adversary in certificate.bounds.named_adversaries}
-    explanation = [
+    explanation: list[Finding] = dangers(stored.mechanism, stored.report)
+    explanation += [
         replace(finding, adversary=PROBLEM_ADVERSARY_NAME) if _is_of_problem_adversary(finding) else finding
         for finding in explain(stored.report, problem, adversaries=[PROBLEM_ADVERSARY, *named.values()])
     ]
     gap = certificate.gap
     if gap is not None and gap > NEGLIGIBLE_GAP:
         explanation.append(OptimalityGap(gap, certificate.bounds.maximises_distortion))
-    explanation.sort(key=lambda finding: finding.severity is not Severity.WARNING)  # stable: warnings come first
+    explanation.sort(
+        key=lambda finding: (Severity.DANGER, Severity.WARNING, Severity.INFORMATION).index(finding.severity)
+    )
     return [*explanation, *limitations(certificate.bounds, problem.space)]
 
 
-def _sentences(statements: list[Finding], severity: Severity) -> list[str]:
-    """The sentences of the findings of one severity."""
-    return [str(finding) for finding in statements if finding.severity is severity]
+def findings_view(statements: list[Finding]) -> list[View]:
+    """Findings as plain values, their sentences with distances as the page writes them."""
+    return [finding.to_dict() | {"text": with_metres(str(finding))} for finding in statements]
+
+
+def rows_view(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The rows of a report, with distances as the page writes them."""
+    return [(name, with_metres(value)) for name, value in rows]
+
+
+def _sentences(statements: list[Finding], *severities: Severity) -> list[str]:
+    """The sentences of the findings of some severities."""
+    return [with_metres(str(finding)) for finding in statements if finding.severity in severities]
 
 
 def _is_of_problem_adversary(finding: Finding) -> TypeGuard[AdversaryError]:

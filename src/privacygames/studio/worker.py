@@ -4,7 +4,7 @@ import sys
 import warnings
 from dataclasses import fields
 from itertools import product
-from math import floor, log10
+from math import floor, log, log10
 from multiprocessing.connection import Connection
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,9 @@ FRONTIER_SHARES = (0.15, 0.35, 0.55, 0.75, 0.9, 0.98)
 
 BASELINES = ("planar-laplace", "exponential", "geometric", "randomised-response", "uniform")
 """Known mechanisms that are drawn beside the frontier, where they suit the problem."""
+
+TOLERANCE = 1e-6
+"""Relative gap at which a design for cells or labels counts as optimal."""
 
 POINT_TOLERANCE = 1e-4
 """Relative gap to the best mechanism for points on its mesh: far below the gap to all mechanisms, which is told."""
@@ -67,16 +70,39 @@ def _outcome(spec: Spec, pipe: Connection) -> tuple[str, Any]:
         return "failed", SolveFailed("the job failed for a reason that was not foreseen").to_dict()
 
 
+def share_of_gap(gap: float | None, tolerance: float) -> float:
+    """How far a design is, from 0 to 1: the digits of its gap that are closed, of those that will be.
+
+    >>> share_of_gap(1.0, 1e-6), round(share_of_gap(1e-3, 1e-6), 3), share_of_gap(1e-9, 1e-6), share_of_gap(None, 1e-6)
+    (0.0, 0.5, 1.0, 0.0)
+    """
+    if gap is None or gap >= 1:
+        return 0.0
+    return min(1.0, log(max(gap, tolerance)) / log(tolerance))
+
+
 class _Reporter:
     """Sends progress to the server, no more often than somebody looks."""
 
     def __init__(self, pipe: Connection) -> None:
         self.pipe, self.last = pipe, 0.0
+        self.tolerance = TOLERANCE
+        self.total: int | None = None
+        self.finished = 0
+        self.share = 0.0
 
     def __call__(self, now: Progress) -> None:
+        self.share = max(self.share, self._share(now))  # a refined design starts again with a large gap
         if monotonic() - self.last >= PROGRESS_SECONDS:
             self.last = monotonic()
-            self.pipe.send(("progress", {"done": now.done, "gap": now.gap, "value": now.value, "message": now.message}))
+            values = {"done": now.done, "gap": now.gap, "value": now.value, "message": now.message}
+            self.pipe.send(("progress", values | {"share": self.share}))
+
+    def _share(self, now: Progress) -> float:
+        """The share of the work that is done: of several designs where there are, otherwise of one design's gap."""
+        if self.total is not None:
+            return self.finished / self.total
+        return now.share if now.share is not None else share_of_gap(now.gap, self.tolerance)
 
     def part(self, part: Spec) -> None:
         self.pipe.send(("part", part))
@@ -91,6 +117,7 @@ def _design(spec: Spec, report: _Reporter) -> Spec:
     tables, limits = spec["tables"], {"time_limit": spec["time_limit"], "progress": report}
     if is_region(tables["space"]):
         points = parse_point_problem(tables)
+        report.tolerance = POINT_TOLERANCE
         between_points = design(points, **tables["bounds"], **limits, tolerance=POINT_TOLERANCE)
         return {"mechanism": between_points.to_bytes(), "seconds": None}
     problem, bounds = parse_problem(tables)
@@ -113,7 +140,9 @@ def _frontier(spec: Spec, report: _Reporter) -> Spec:
     if "epsilon" in fixed:
         curves["free"] = {key: value for key, value in fixed.items() if key not in ("epsilon", "within")}
     left_out = 0
-    for (name, curve), share in product(curves.items(), FRONTIER_SHARES):
+    report.total = len(curves) * len(FRONTIER_SHARES) + len(BASELINES)
+    for number, ((name, curve), share) in enumerate(product(curves.items(), FRONTIER_SHARES)):
+        report.finished = number
         distortion = _two_digits(share * most)
         point_bounds = curve | {"distortion": distortion}
         _, guarantees = parse_problem(tables | {"bounds": point_bounds})  # with those against every other adversary

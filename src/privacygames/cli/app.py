@@ -31,7 +31,7 @@ from privacygames.cli import (
 )
 from privacygames.cli.help_text import PlainCommand, PlainGroup
 from privacygames.errors import PrivacyGamesError, Status, UselessMechanism
-from privacygames.version import VERSION
+from privacygames.version import BIBTEX, VERSION
 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # as shells report SIGINT and SIGPIPE
 EXIT_CODES = {
@@ -160,10 +160,19 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _print_citation(wanted: bool) -> None:
+    if wanted:
+        typer.echo(BIBTEX.strip())
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     show_version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+    show_citation: Annotated[
+        bool, typer.Option("--cite", help="Print how to cite, as BibTeX.", callback=_print_citation, is_eager=True)
     ] = False,
 ) -> None:
     """Design random outputs that protect a secret at the least cost to the user, and prove it."""

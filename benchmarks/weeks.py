@@ -305,11 +305,12 @@ def holes(radius: float) -> Attack:
 def rows() -> list[Row]:
     """All defences: those of the original, and frequent places."""
     laplace, plateau = PlateauNoise(5.0, 0.0), PlateauNoise.against_disks(10.0, radius=FOUND, probability=ALLOWED)
-    light = PlateauNoise(20.0, 0.0)
+    steep, light = PlateauNoise.against_disks(20.0, radius=FOUND, probability=ALLOWED), PlateauNoise(20.0, 0.0)
     ours = (
         (laplace, laplace, "frequent places, planar Laplace, ε = 0.005/m"),
         (plateau, plateau, "frequent places, plateau noise, ε = 0.01/m"),
-        (plateau, light, "the same for home; planar Laplace, ε = 0.02/m, for other places"),
+        (steep, steep, "frequent places, plateau noise, ε = 0.02/m"),
+        (plateau, light, "plateau noise, ε = 0.01/m, for home; planar Laplace, ε = 0.02/m, for other places"),
     )
     return [
         Row("none", independent(np.inf)),

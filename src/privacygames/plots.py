@@ -298,7 +298,7 @@ def policies(results: PolicyComparison) -> Figure:
     """What each policy for weeks of sharing costs, and what the best attacks get: a bar for each, with its number.
 
     The line of the recommended policy is bold. A bar is red where the policy does not keep what the panel is about, and
-    blue where that is undecided.
+    grey where that is undecided.
 
     Args:
         results: what :func:`privacygames.compare_policies` returns.

@@ -204,6 +204,7 @@ def _write_policies(compared: "PolicyComparison", out: Path, as_json: bool) -> N
     from privacygames.atomic_io import open_atomic
     from privacygames.immutable import to_json_value
     from privacygames.jobs import write_table
+    from privacygames.policy_comparison import REPLAYED_NOISE
 
     out.mkdir(parents=True, exist_ok=True)
     values = compared.to_dict()
@@ -223,7 +224,7 @@ def _write_policies(compared: "PolicyComparison", out: Path, as_json: bool) -> N
         headings, *rows = [tuple(row[column] for column in columns) for row in table]
         print_rows(title, rows, headings)
     known = f"the present place named {compared.habits_known:.0%} of the time"
-    typer.echo(f"Without any output: {compared.habits_error:.0f} m off, {known}.\n{compared.reason}")
+    typer.echo(f"Without any output: {compared.habits_error:.0f} m off, {known}.\n{REPLAYED_NOISE}\n{compared.reason}")
 
 
 def _print(result: "ReplayResult", out: Path, as_json: bool) -> None:

@@ -9,6 +9,7 @@
 
 from privacygames.policy_comparison.comparison import (
     MATTERS,
+    REPLAYED_NOISE,
     Matters,
     PolicyComparison,
     PolicyRow,
@@ -20,6 +21,7 @@ from privacygames.policy_comparison.replayed_policies import RENEW_SHARES, TEST_
 __all__ = [
     "MATTERS",
     "RENEW_SHARES",
+    "REPLAYED_NOISE",
     "TEST_SHARE",
     "Matters",
     "PersonDays",

@@ -42,6 +42,12 @@ MATTERS: dict[str, str] = {
 }
 """What may matter, and when a policy keeps it."""
 
+REPLAYED_NOISE = (
+    "Outputs were drawn from the noise itself, in floating point, and not from certified mechanisms: a map of a town "
+    "is too large for their design at such an ε."
+)
+"""What was replayed, for every report of a comparison (docs/how-to/weeks.md has the sizes that were tried)."""
+
 PRESENCE_MARGIN = 0.1
 """How much more often than habits alone the best attack may name the present cell."""
 
@@ -218,7 +224,7 @@ class PolicyComparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: without positions, times and names."""
-        return {**asdict(self), "recommended": self.recommended, "reason": self.reason}
+        return {**asdict(self), "recommended": self.recommended, "reason": self.reason, "replayed": REPLAYED_NOISE}
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -244,7 +250,7 @@ class PolicyComparison:
             "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in table
         ]
         habits = f"Without any output: {self.habits_error:.0f} m off, place now {_percent(self.habits_known)}."
-        return "\n".join([*lines, habits, self.reason])
+        return "\n".join([*lines, habits, REPLAYED_NOISE, self.reason])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,2 @@
+/** The worker that `verifyInWorker` starts. */
+export {};

@@ -7,6 +7,6 @@ export { open } from "./open.js";
 export { planarLaplace } from "./planar-laplace.js";
 export type { PlanarLaplaceOptions } from "./planar-laplace.js";
 export { IndexedDbStore, MemoryStore } from "./store.js";
-export type { Account, Store } from "./store.js";
+export type { Account, Change, Entry, Store } from "./store.js";
 export type * from "./types.js";
 export { verifyInWorker } from "./verify-in-worker.js";

@@ -1,6 +1,8 @@
 /** The ledger: what was released to whom, and what is left of each budget. */
 
-import type { Store } from "./store.js";
+import { BudgetSpent, InvalidOption } from "./errors.js";
+import { systemBytes } from "./sampling.js";
+import type { Account, Change, Entry, Store } from "./store.js";
 import type { Mechanism, Output, RandomBytes, Secret } from "./types.js";
 
 /** The rules of a ledger. Epsilons are in the unit of the mechanisms': per kilometre, where they are for places. */
@@ -34,42 +36,190 @@ export interface Released {
   readonly output: Output;
 }
 
+const DAY = 86_400_000;
+const HOUR = 3_600_000;
+/** Charges are whole numbers of this unit, so that they add up without rounding. */
+const UNITS_PER_EPSILON = 2 ** 32;
+/** The largest budget and charge, so that sums of units are exact in floating point. */
+const MOST_EPSILON = 2 ** 19;
+/** The outputs that are remembered of each site beyond the window, for its history. */
+const MOST_HISTORY = 200;
+const ALL_SITES = "all";
+
 /** Charges every output before it is returned, and repeats outputs instead of drawing new ones. */
 export class Ledger {
-  private constructor() {
-    // Opened by `open` only.
-  }
+  private constructor(
+    private readonly store: Store,
+    private readonly budget: number,
+    private readonly budgetInAll: number,
+    private readonly window: number,
+    private readonly hold: number,
+    private readonly random: RandomBytes,
+  ) {}
 
-  /** A ledger over a store. */
-  static async open(_store: Store, _options: LedgerOptions): Promise<Ledger> {
-    throw new Error("not written yet");
+  /**
+   * A ledger over a store.
+   *
+   * @throws InvalidOption
+   */
+  static async open(store: Store, options: LedgerOptions): Promise<Ledger> {
+    const { budgetPerSite, budgetInAll = MOST_EPSILON, windowMilliseconds = DAY, holdMilliseconds = HOUR } = options;
+    const budgets = [budgetPerSite, budgetInAll];
+    if (!budgets.every((budget) => budget >= 0 && budget <= MOST_EPSILON)) {
+      throw new InvalidOption(`a budget must be a number from 0 to ${MOST_EPSILON}`);
+    }
+    if (!(windowMilliseconds > 0 && holdMilliseconds >= 0 && Number.isFinite(windowMilliseconds + holdMilliseconds))) {
+      throw new InvalidOption("the window must be a positive number of milliseconds, and the hold at least 0");
+    }
+    const [units, unitsInAll] = budgets.map((budget) => Math.floor(budget * UNITS_PER_EPSILON)) as [number, number];
+    return new Ledger(
+      store,
+      units,
+      unitsInAll,
+      windowMilliseconds,
+      holdMilliseconds,
+      options.random ?? systemBytes,
+    );
   }
 
   /**
    * An output for a secret: the one that the site was last given, if it is younger than `holdMilliseconds` or nothing
    * is left to pay for another; else a new one, whose charge and which itself are on disk before it is returned.
    *
+   * Whether it is repeated depends on the clock and the charges alone, never on the secret. Where the clock was set
+   * back, the time of the latest charge counts.
+   *
    * @param site who is given the output, such as an origin.
    * @param now milliseconds since 1970.
    * @throws BudgetSpent where the budget does not suffice and there is no output to repeat within the window.
    * @throws StoreFailed where the store failed; nothing is returned then.
    */
-  async release(_site: string, _mechanism: Mechanism, _secret: Secret, _now: number): Promise<Output> {
-    throw new Error("not written yet");
+  async release(site: string, mechanism: Mechanism, secret: Secret, now: number): Promise<Output> {
+    if (!Number.isFinite(now)) throw new InvalidOption("the time must be a finite number of milliseconds");
+    const charge = chargeOf(mechanism);
+    const change = ([own, all]: readonly (Account | undefined)[]): Change<Output | BudgetSpent> =>
+      this.decide(own?.entries ?? [], all?.entries ?? [], mechanism, charge, secret, now);
+    // Most questions are repeated ones: these need no transaction that writes.
+    const keys = [keyOf(site), ALL_SITES];
+    const repeated = this.repeated((await this.store.read(keys))[0]?.entries ?? [], mechanism, now, this.hold);
+    const outcome = repeated ?? (await this.store.update(keys, change));
+    if (outcome instanceof BudgetSpent) throw outcome;
+    return outcome;
   }
 
-  /** What is left for a site. */
-  async balance(_site: string, _now: number): Promise<Balance> {
-    throw new Error("not written yet");
+  /** Repeat, draw and charge, or refuse. Runs within a transaction, so what is drawn is paid for or never shown. */
+  private decide(
+    own: readonly Entry[],
+    all: readonly Entry[],
+    mechanism: Mechanism,
+    charge: number,
+    secret: Secret,
+    now: number,
+  ): Change<Output | BudgetSpent> {
+    const repeated = this.repeated(own, mechanism, now, this.hold);
+    if (repeated !== null) return { accounts: [], result: repeated };
+    const at = latest(all, latest(own, now));
+    const affordableAt = Math.max(
+      this.affordableAt(own, this.budget, charge, at),
+      this.affordableAt(all, this.budgetInAll, charge, at),
+    );
+    if (affordableAt > at) {
+      const last = this.repeated(own, mechanism, now, this.window);
+      if (last !== null) return { accounts: [], result: last };
+      const message = "the budget of this site, or of all sites together, does not suffice for another output";
+      const when = affordableAt === Infinity ? null : affordableAt;
+      return { accounts: [], result: new BudgetSpent(message, when) };
+    }
+    const output = mechanism.sample(secret, this.random);
+    const entry = { at, mechanism: mechanism.id, charge, output };
+    return {
+      accounts: [
+        { entries: [...this.remembered(own, at, MOST_HISTORY), entry] },
+        { entries: [...this.remembered(all, at, 0), { ...entry, output: null }] },
+      ],
+      result: output,
+    };
+  }
+
+  /** The last output of a mechanism to a site, if it is younger than this. */
+  private repeated(entries: readonly Entry[], mechanism: Mechanism, now: number, age: number): Output | null {
+    const last = entries.filter((entry) => entry.mechanism === mechanism.id).at(-1);
+    return last !== undefined && now - last.at < age ? last.output : null;
+  }
+
+  /** The earliest time, not before `at`, at which a charge fits into the budget; ∞ if there is none. */
+  private affordableAt(entries: readonly Entry[], budget: number, charge: number, at: number): number {
+    if (charge > budget) return Infinity;
+    const counted = this.counted(entries, at);
+    let spent = counted.reduce((sum, entry) => sum + entry.charge, 0);
+    let when = at;
+    for (const entry of counted) {
+      if (spent + charge <= budget) break;
+      spent -= entry.charge;
+      when = entry.at + this.window;
+    }
+    return when;
+  }
+
+  private counted(entries: readonly Entry[], at: number): readonly Entry[] {
+    return entries.filter((entry) => at - entry.at < this.window);
+  }
+
+  /** The entries that still count, and up to so many before them. */
+  private remembered(entries: readonly Entry[], at: number, most: number): readonly Entry[] {
+    const counting = this.counted(entries, at).length;
+    return entries.slice(Math.max(0, entries.length - Math.max(counting, most)));
+  }
+
+  /** What is left for a site: of its own budget, or of all sites' together where that is less. */
+  async balance(site: string, now: number): Promise<Balance> {
+    const [own, all] = await this.store.read([keyOf(site), ALL_SITES]);
+    const [first, second] = [
+      this.balanceOf(own?.entries ?? [], this.budget, now),
+      this.balanceOf(all?.entries ?? [], this.budgetInAll, now),
+    ];
+    return first.left <= second.left ? first : second;
+  }
+
+  private balanceOf(entries: readonly Entry[], budget: number, now: number): Balance {
+    const counted = this.counted(entries, latest(entries, now));
+    const spent = counted.reduce((sum, entry) => sum + entry.charge, 0);
+    const oldest = counted[0];
+    return {
+      budget: budget / UNITS_PER_EPSILON,
+      spent: spent / UNITS_PER_EPSILON,
+      left: Math.max(0, budget - spent) / UNITS_PER_EPSILON,
+      nextRefund: oldest === undefined ? null : oldest.at + this.window,
+    };
   }
 
   /** What a site was given, the latest first. */
-  async history(_site: string): Promise<readonly Released[]> {
-    throw new Error("not written yet");
+  async history(site: string): Promise<readonly Released[]> {
+    const [account] = await this.store.read([keyOf(site)]);
+    const released = (account?.entries ?? []).flatMap(({ at, mechanism, charge, output }) =>
+      output === null ? [] : [{ at, mechanism, epsilon: charge / UNITS_PER_EPSILON, output }],
+    );
+    return released.reverse();
   }
 
   /** The sites that were given something. */
   async sites(): Promise<readonly string[]> {
-    throw new Error("not written yet");
+    return (await this.store.keys()).filter((key) => key !== ALL_SITES).map((key) => key.slice(keyOf("").length));
   }
+}
+
+function keyOf(site: string): string {
+  return `site ${site}`;
+}
+
+/** The time, or that of the latest entry where the clock was set back. */
+function latest(entries: readonly Entry[], now: number): number {
+  return Math.max(now, entries.at(-1)?.at ?? now);
+}
+
+function chargeOf(mechanism: Mechanism): number {
+  const epsilon = mechanism.epsilon ?? Infinity;
+  const charge = Math.ceil(epsilon * UNITS_PER_EPSILON);
+  if (!(epsilon <= MOST_EPSILON)) throw new InvalidOption("the mechanism's epsilon is too large to be charged");
+  return charge;
 }

@@ -1,5 +1,6 @@
 /** Where the ledger keeps its accounts: in the browser's database, or in memory. */
 
+import { StoreFailed } from "./errors.js";
 import type { Output } from "./types.js";
 
 /** One charge, and the output that was paid for. Secrets are never stored. */
@@ -10,12 +11,20 @@ export interface Entry {
   readonly mechanism: string;
   /** What was charged, in units of 2^-32 of epsilon, rounded up. */
   readonly charge: number;
-  readonly output: Output;
+  /** What was released; null in the account of all sites together, which has charges only. */
+  readonly output: Output | null;
 }
 
 /** What is stored of one site, or of all together: plain values that a structured clone keeps. */
 export interface Account {
+  /** The oldest first. */
   readonly entries: readonly Entry[];
+}
+
+/** New accounts, in the order of the keys, and a result. An account that is undefined is left as it is. */
+export interface Change<Result> {
+  readonly accounts: readonly (Account | undefined)[];
+  readonly result: Result;
 }
 
 /** Atomic, durable reads and changes of accounts. Several tabs may use the same store at once. */
@@ -25,44 +34,165 @@ export interface Store {
   /** All keys. */
   keys(): Promise<readonly string[]>;
   /**
-   * Change accounts in one transaction: `change` is given the accounts and returns the new ones and a result. It is
-   * called once or more, and at once. The promise is fulfilled when the change is on disk; if it is rejected, nothing
-   * was changed.
+   * Change accounts in one transaction: `change` is given the accounts and returns new ones and a result, at once. The
+   * promise is fulfilled when the change is on disk. If it is rejected, nothing was changed.
    */
   update<Result>(
     keys: readonly string[],
-    change: (accounts: readonly (Account | undefined)[]) => {
-      readonly accounts: readonly (Account | undefined)[];
-      readonly result: Result;
-    },
+    change: (accounts: readonly (Account | undefined)[]) => Change<Result>,
   ): Promise<Result>;
 }
 
 /** Accounts in memory: for tests, and where nothing may be stored. They are gone with the page. */
 export class MemoryStore implements Store {
-  async read(_keys: readonly string[]): Promise<readonly (Account | undefined)[]> {
-    throw new Error("not written yet");
+  private readonly accounts = new Map<string, Account>();
+
+  async read(keys: readonly string[]): Promise<readonly (Account | undefined)[]> {
+    return keys.map((key) => this.accounts.get(key));
   }
 
   async keys(): Promise<readonly string[]> {
-    throw new Error("not written yet");
+    return [...this.accounts.keys()];
   }
 
   async update<Result>(
-    _keys: readonly string[],
-    _change: (accounts: readonly (Account | undefined)[]) => {
-      readonly accounts: readonly (Account | undefined)[];
-      readonly result: Result;
-    },
+    keys: readonly string[],
+    change: (accounts: readonly (Account | undefined)[]) => Change<Result>,
   ): Promise<Result> {
-    throw new Error("not written yet");
+    const { accounts, result } = change(keys.map((key) => this.accounts.get(key)));
+    keys.forEach((key, at) => {
+      const account = accounts[at];
+      if (account !== undefined) this.accounts.set(key, account);
+    });
+    return result;
   }
 }
 
+const TABLE = "accounts";
+
 /** Accounts in IndexedDB, with strict durability where the browser knows it. */
-export class IndexedDbStore extends MemoryStore {
-  /** Open the database of this name, or make it. */
-  static async open(_name = "privacygames-ledger", _factory: IDBFactory = indexedDB): Promise<IndexedDbStore> {
-    throw new Error("not written yet");
+export class IndexedDbStore implements Store {
+  private constructor(
+    private readonly name: string,
+    private readonly factory: IDBFactory,
+    private database: IDBDatabase | null,
+  ) {}
+
+  /**
+   * Open the database of this name, or make it.
+   *
+   * @throws StoreFailed
+   */
+  static async open(name = "privacygames-ledger", factory: IDBFactory = indexedDB): Promise<IndexedDbStore> {
+    const store = new IndexedDbStore(name, factory, null);
+    await store.connect();
+    return store;
   }
+
+  /** The connection; a new one where the browser has closed it. */
+  private async connect(): Promise<IDBDatabase> {
+    if (this.database !== null) return this.database;
+    const database = await new Promise<IDBDatabase>((resolve, reject) => {
+      const request = this.factory.open(this.name, 1);
+      request.onupgradeneeded = () => request.result.createObjectStore(TABLE);
+      request.onsuccess = () => resolve(request.result);
+      request.onerror = () => reject(new StoreFailed("the ledger cannot be opened"));
+      request.onblocked = () => reject(new StoreFailed("the ledger is in use by another version"));
+    });
+    const forget = (): void => {
+      this.database = null;
+    };
+    database.onclose = forget;
+    database.onversionchange = () => {
+      database.close();
+      forget();
+    };
+    this.database = database;
+    return database;
+  }
+
+  async read(keys: readonly string[]): Promise<readonly (Account | undefined)[]> {
+    return this.transaction("readonly", (table, finish) => getAll(table, keys, finish));
+  }
+
+  async keys(): Promise<readonly string[]> {
+    return this.transaction("readonly", (table, finish) => {
+      const request = table.getAllKeys();
+      request.onsuccess = () => finish(request.result.map(String));
+    });
+  }
+
+  async update<Result>(
+    keys: readonly string[],
+    change: (accounts: readonly (Account | undefined)[]) => Change<Result>,
+  ): Promise<Result> {
+    return this.transaction("readwrite", (table, finish, fail) => {
+      getAll(table, keys, (current) => {
+        try {
+          const { accounts, result } = change(current);
+          keys.forEach((key, at) => {
+            if (accounts[at] !== undefined) table.put(accounts[at], key);
+          });
+          finish(result);
+        } catch (error) {
+          fail(error);
+        }
+      });
+    });
+  }
+
+  /** Run a transaction; its result is returned only once it is complete, and so on disk. */
+  private async transaction<Result>(
+    mode: IDBTransactionMode,
+    work: (table: IDBObjectStore, finish: (result: Result) => void, fail: (error: unknown) => void) => void,
+  ): Promise<Result> {
+    const transaction = await this.begin(mode);
+    return new Promise<Result>((resolve, reject) => {
+      let outcome: { result: Result } | null = null;
+      let failure: unknown = new StoreFailed("the ledger could not be written: nothing was charged or released");
+      transaction.oncomplete = () => (outcome === null ? reject(failure) : resolve(outcome.result));
+      transaction.onabort = () => reject(failure);
+      work(
+        transaction.objectStore(TABLE),
+        (result) => {
+          outcome = { result };
+        },
+        (error) => {
+          failure = error;
+          transaction.abort();
+        },
+      );
+    });
+  }
+
+  private async begin(mode: IDBTransactionMode): Promise<IDBTransaction> {
+    try {
+      return (await this.connect()).transaction(TABLE, mode, { durability: "strict" });
+    } catch {
+      this.database = null; // closed meanwhile: once more
+    }
+    try {
+      return (await this.connect()).transaction(TABLE, mode, { durability: "strict" });
+    } catch {
+      throw new StoreFailed("the ledger cannot be opened");
+    }
+  }
+}
+
+function getAll(
+  table: IDBObjectStore,
+  keys: readonly string[],
+  finish: (accounts: (Account | undefined)[]) => void,
+): void {
+  const accounts: (Account | undefined)[] = keys.map(() => undefined);
+  let left = keys.length;
+  if (left === 0) finish(accounts);
+  keys.forEach((key, at) => {
+    const request = table.get(key);
+    request.onsuccess = () => {
+      accounts[at] = request.result as Account | undefined;
+      left -= 1;
+      if (left === 0) finish(accounts);
+    };
+  });
 }

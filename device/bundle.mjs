@@ -9,5 +9,9 @@ await build({
   platform: "browser",
   target: "es2022",
   minify: true,
+  charset: "utf8",
   legalComments: "none",
+  // Members of classes that no user of the package sees.
+  mangleProps:
+    /^(_[a-z]\w*|approximate|approximateRow|axes|choice|columns|combinations|controls|degree|depth|exponent|integer|kilometres|lengths|ofCells|ofLabels|readNumbers|readPlaces|readSets|readTexts|rectangle|shares)$/,
 });

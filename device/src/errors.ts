@@ -5,6 +5,11 @@ export class InvalidFile extends Error {
   override readonly name = "InvalidFile";
 }
 
+/** Raise InvalidFile unless a condition holds. */
+export function requireValid(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new InvalidFile(message);
+}
+
 /** The secret is none of this mechanism's. */
 export class UnknownSecret extends Error {
   override readonly name = "UnknownSecret";

@@ -58,20 +58,3 @@ export function exponentialBelow(x: Dyadic): bigint {
   for (let n = 0n; n < HALVINGS; n += 1n) sum = (sum * sum) >> PRECISION;
   return sum;
 }
-
-const LN2_HIGH = 0.693147180369123816490; // 0x1.62e42feep-1, of 32 bits
-const LN2_LOW = 1.9082149292705877e-10;
-
-/**
- * A float below e^(epsilon·distance), within a relative 2^-40 of it, or of e^50 if that is less.
- *
- * The arithmetic and its error bound are those of `rough_enclosure` in `certificates/exponentials.py`.
- */
-export function roughExponentialBelow(epsilon: number, distance: number): number {
-  const x = Math.min(epsilon * distance, LARGEST_EXPONENT);
-  const k = Math.round(x * 1.4426950408889634);
-  const remainder = x - k * LN2_HIGH - k * LN2_LOW;
-  let value = 1;
-  for (let power = 13; power > 0; power--) value = (value * remainder) / power + 1;
-  return Math.max(value * 2 ** k * (1 - 2 ** -41), 1 - 2 ** -41);
-}

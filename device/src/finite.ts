@@ -1,7 +1,7 @@
 /** Mechanisms with finitely many secrets: cells of a grid, numbers, categories or sets. */
 
-import { InvalidFile } from "./errors.js";
-import { type Dyadic, dyadic, exponentialBelow, LARGEST_EXPONENT, PRECISION, roughExponentialBelow, times } from "./exact.js";
+import { requireValid } from "./errors.js";
+import { type Dyadic, dyadic, exponentialBelow, LARGEST_EXPONENT, PRECISION, times } from "./exact.js";
 import { LARGEST, MOST_OUTPUTS, MOST_SECRETS, type Reader, SMALLEST } from "./reader.js";
 import { drawFromRow, Pacer, quantile, systemBytes, wordAt } from "./sampling.js";
 import { Cells, EARTH_RADIUS_KM, Labels, Outputs } from "./spaces.js";
@@ -29,8 +29,8 @@ export interface Heading {
 class Distances {
   private constructor(
     readonly values: Float64Array,
-    private readonly positions: Uint8Array | Uint16Array | Uint32Array,
-    private readonly size: number,
+    private readonly _positions: Uint8Array | Uint16Array | Uint32Array,
+    private readonly _size: number,
     /** Whether they are those of the space, or others, which were given. */
     readonly ofSpace: boolean,
     /** Secrets at most this far apart are protected from each other by epsilon, whatever their distance. */
@@ -45,22 +45,22 @@ class Distances {
     for (let at = 0; at < count; at++) {
       const value = reader.f64();
       const valid = Object.is(value, 0) || (value >= SMALLEST && value <= LARGEST) || value === Infinity;
-      if (!valid || (at > 0 && !(value > values[at - 1]!))) throw new InvalidFile("the distances are not in order");
+      requireValid(valid && (at === 0 || value > values[at - 1]!), "the distances are not in order");
       values[at] = value;
     }
     const width = count <= 2 ** 8 ? 1 : count <= 2 ** 16 ? 2 : 4;
     const bytes = reader.take(width * size * size).buffer as ArrayBuffer;
     const Table = width === 1 ? Uint8Array : width === 2 ? Uint16Array : Uint32Array;
     const positions = new Table(bytes);
-    if (positions.some((position) => position >= count)) throw new InvalidFile("a distance is none of those listed");
+    requireValid(positions.every((position: number) => position < count), "a distance is none of those listed");
     for (let secret = 0; secret < size; secret++) {
-      if (values[positions[secret * size + secret]!] !== 0) throw new InvalidFile("a secret is not at distance 0 of itself");
+      requireValid(values[positions[secret * size + secret]!] === 0, "a secret is not at distance 0 of itself");
     }
     return new Distances(values, positions, size, ofSpace, within);
   }
 
   position(secret: number, other: number): number {
-    return this.positions[secret * this.size + other]!;
+    return this._positions[secret * this._size + other]!;
   }
 
   between(secret: number, other: number): number {
@@ -71,44 +71,45 @@ class Distances {
 /** Lower bounds on e^(epsilon·d) for each of the distances: a float at once, and an integer where it is needed. */
 class Bounds {
   readonly rough: Float64Array;
-  private readonly exact: (bigint | undefined)[] = [];
-  private readonly exponents: (number | null)[];
+  private readonly _exact: (bigint | undefined)[] = [];
+  private readonly _exponents: (number | null)[];
 
   constructor(
-    private readonly epsilon: number,
+    private readonly _epsilon: number,
     { values, within }: Distances,
   ) {
-    this.exponents = Array.from(values, (distance) => {
+    this._exponents = Array.from(values, (distance) => {
       if (within !== null) return distance <= within ? 1 : null;
       return distance === Infinity ? null : distance;
     });
-    this.rough = Float64Array.from(this.exponents, (distance) =>
-      distance === null ? Infinity : roughExponentialBelow(epsilon, distance),
-    );
+    this.rough = Float64Array.from(values, (_, position) => {
+      if (this._exponents[position] === null) return Infinity;
+      return (Number(this.integer(position) >> (PRECISION - 53n)) / 2 ** 53) * (1 - 2 ** -50);
+    });
   }
 
   /** 2^256·e^(epsilon·d), rounded down. */
   integer(position: number): bigint {
-    const known = this.exact[position];
+    const known = this._exact[position];
     if (known !== undefined) return known;
-    const product = times(dyadic(this.epsilon), dyadic(this.exponents[position]!));
+    const product = times(dyadic(this._epsilon), dyadic(this._exponents[position]!));
     const most: Dyadic = dyadic(LARGEST_EXPONENT);
-    const capped = this.epsilon * this.exponents[position]! >= LARGEST_EXPONENT ? most : product;
+    const capped = this._epsilon * this._exponents[position]! >= LARGEST_EXPONENT ? most : product;
     const bound = exponentialBelow(capped);
-    this.exact[position] = bound;
+    this._exact[position] = bound;
     return bound;
   }
 }
 
 export class FiniteMechanism implements Mechanism {
-  private accuracy: number | null | undefined;
+  private _accuracy: number | null | undefined;
 
   private constructor(
-    private readonly heading: Heading,
-    private readonly secrets: Cells | Labels,
-    private readonly outputs: Outputs,
-    private readonly distances: Distances,
-    private readonly weights: Weights,
+    private readonly _heading: Heading,
+    private readonly _secrets: Cells | Labels,
+    private readonly _outputs: Outputs,
+    private readonly _distances: Distances,
+    private readonly _weights: Weights,
   ) {}
 
   static read(reader: Reader, heading: Heading): FiniteMechanism {
@@ -121,30 +122,30 @@ export class FiniteMechanism implements Mechanism {
   }
 
   get kind(): Kind {
-    return this.heading.kind;
+    return this._heading.kind;
   }
 
   get id(): string {
-    return this.heading.id;
+    return this._heading.id;
   }
 
   get epsilon(): number {
-    return this.heading.epsilon;
+    return this._heading.epsilon;
   }
 
   get disclosure(): string {
-    return this.heading.disclosure;
+    return this._heading.disclosure;
   }
 
   get box(): Box | null {
-    return this.secrets instanceof Cells ? this.secrets.rectangle.box : null;
+    return this._secrets instanceof Cells ? this._secrets.rectangle.box : null;
   }
 
   get guarantee(): string {
-    const { epsilon, unit } = this.heading;
-    const cells = this.secrets instanceof Cells;
+    const { epsilon, unit } = this._heading;
+    const cells = this._secrets instanceof Cells;
     const what = cells ? "cells" : "secrets";
-    const { within, ofSpace } = this.distances;
+    const { within, ofSpace } = this._distances;
     const per =
       within !== null
         ? `between ${what} at most ${within} ${unit} apart`.replace("  ", " ")
@@ -155,42 +156,42 @@ export class FiniteMechanism implements Mechanism {
   }
 
   get accuracyKm(): number | null {
-    if (this.accuracy === undefined) this.accuracy = this.computeAccuracy();
-    return this.accuracy;
+    if (this._accuracy === undefined) this._accuracy = this._computeAccuracy();
+    return this._accuracy;
   }
 
-  private computeAccuracy(): number | null {
-    if (!(this.secrets instanceof Cells)) return null;
-    const { rectangle, columns, rows } = this.secrets;
-    const places = this.outputs.kilometres(rectangle);
+  private _computeAccuracy(): number | null {
+    if (!(this._secrets instanceof Cells)) return null;
+    const { rectangle, columns, rows } = this._secrets;
+    const places = this._outputs.kilometres(rectangle);
     if (places === null) return null;
     let worst = 0;
-    for (let secret = 0; secret < this.secrets.size; secret++) {
-      const [x, y] = this.secrets.centre(secret);
+    for (let secret = 0; secret < this._secrets.size; secret++) {
+      const [x, y] = this._secrets.centre(secret);
       const distances = Float64Array.from(places, (place) => Math.hypot(place[0] - x, place[1] - y));
-      worst = Math.max(worst, quantile(distances, this.weights.approximateRow(secret), ACCURACY_SHARE));
+      worst = Math.max(worst, quantile(distances, this._weights.approximateRow(secret), ACCURACY_SHARE));
     }
     return worst + Math.hypot(rectangle.lengths[0] / columns, rectangle.lengths[1] / rows) / 2;
   }
 
   /** Every weight against that of every other secret: p(o|s) ≤ e^(εd) p(o|s'), exactly. */
   async verify(onProgress?: Progress): Promise<Verdict> {
-    const size = this.secrets.size;
-    const bounds = new Bounds(this.heading.epsilon, this.distances);
+    const size = this._secrets.size;
+    const bounds = new Bounds(this._heading.epsilon, this._distances);
     const pacer = new Pacer();
     let checked = 0;
     let exact = 0;
     for (let secret = 0; secret < size; secret++) {
       for (let other = 0; other < size; other++) {
-        const position = this.distances.position(secret, other);
+        const position = this._distances.position(secret, other);
         const bound = bounds.rough[position]!;
         if (other === secret || bound === Infinity) continue;
-        checked += this.outputs.size;
-        for (const output of this.suspects(secret, other, bound)) {
-          if (this.weights.inOrder(secret, other, output)) continue;
+        checked += this._outputs.size;
+        for (const output of this._suspects(secret, other, bound)) {
+          if (this._weights.inOrder(secret, other, output)) continue;
           exact += 1;
-          const left = this.weights.at(secret, output) << PRECISION;
-          if (exact > MOST_EXACT || left > bounds.integer(position) * this.weights.at(other, output)) {
+          const left = this._weights.at(secret, output) << PRECISION;
+          if (exact > MOST_EXACT || left > bounds.integer(position) * this._weights.at(other, output)) {
             const reason =
               exact > MOST_EXACT
                 ? "so many ratios are near their bounds that they cannot be decided"
@@ -206,9 +207,9 @@ export class FiniteMechanism implements Mechanism {
   }
 
   /** The outputs whose ratio floating-point numbers cannot decide. */
-  private suspects(secret: number, other: number, bound: number): number[] {
-    const larger = this.weights.approximateRow(secret);
-    const smaller = this.weights.approximateRow(other);
+  private _suspects(secret: number, other: number, bound: number): number[] {
+    const larger = this._weights.approximateRow(secret);
+    const smaller = this._weights.approximateRow(other);
     const suspects: number[] = [];
     for (let output = 0; output < larger.length; output++) {
       if (!(larger[output]! <= bound * smaller[output]!)) suspects.push(output);
@@ -217,8 +218,8 @@ export class FiniteMechanism implements Mechanism {
   }
 
   sample(secret: Secret, random: RandomBytes = systemBytes): Output {
-    const row = this.weights.row(this.secrets.index(secret));
-    return this.outputs.output(drawFromRow(row, this.heading.bits, wordAt(random(8), 0)));
+    const row = this._weights.row(this._secrets.index(secret));
+    return this._outputs.output(drawFromRow(row, this._heading.bits, wordAt(random(8), 0)));
   }
 }
 
@@ -232,7 +233,7 @@ function readOutputs(reader: Reader, secrets: Cells | Labels): Outputs {
   const form = reader.choice(5);
   if (form === 0) return secrets instanceof Cells ? Outputs.ofCells(secrets) : Outputs.ofLabels(secrets);
   if (form === 1) {
-    if (!(secrets instanceof Cells)) throw new InvalidFile("only secrets that are places have outputs that are places");
+    requireValid(secrets instanceof Cells, "only secrets that are places have outputs that are places");
     return Outputs.readPlaces(reader, secrets.rectangle.box !== null);
   }
   const read = [Labels.readNumbers, Labels.readTexts, Labels.readSets][form - 2]!;
@@ -242,25 +243,26 @@ function readOutputs(reader: Reader, secrets: Cells | Labels): Outputs {
 /** Refuse distances that are said to be those of the space and are longer, or a grid that is narrower than its box. */
 function requireDistancesOfSpace(secrets: Cells | Labels, distances: Distances, unit: string): void {
   if (!distances.ofSpace) return;
-  const error = new InvalidFile("the distances are not those of the secrets");
+  const message = "the distances are not those of the secrets";
   if (secrets instanceof Cells) {
     const { box, lengths } = secrets.rectangle;
-    if (unit !== "km") throw error;
+    requireValid(unit === "km", message);
     if (box !== null) {
       const middle = ((box.south + box.north) / 2) * (Math.PI / 180);
       const wide = EARTH_RADIUS_KM * (box.east - box.west) * (Math.PI / 180) * Math.cos(middle);
       const high = EARTH_RADIUS_KM * (box.north - box.south) * (Math.PI / 180);
-      if (!(lengths[0] <= wide * (1 + SAME_DISTANCE) && lengths[1] <= high * (1 + SAME_DISTANCE))) throw error;
+      const most = [wide, high].map((length) => length * (1 + SAME_DISTANCE));
+      requireValid(lengths[0] <= most[0]! && lengths[1] <= most[1]!, message);
     }
-  } else if (!secrets.labels.every((label) => typeof label === "number")) {
-    throw error;
+  } else {
+    requireValid(typeof secrets.labels[0] === "number", message);
   }
   for (let secret = 0; secret < secrets.size; secret++) {
     for (let other = 0; other < secrets.size; other++) {
       const distance = secrets instanceof Cells
         ? Math.hypot(...[0, 1].map((axis) => secrets.centre(secret)[axis]! - secrets.centre(other)[axis]!))
         : Math.abs((secrets.labels[secret] as number) - (secrets.labels[other] as number));
-      if (!(distances.between(secret, other) <= distance * (1 + SAME_DISTANCE))) throw error;
+      requireValid(distances.between(secret, other) <= distance * (1 + SAME_DISTANCE), message);
     }
   }
 }

@@ -49,12 +49,12 @@ const ALL_SITES = "all";
 /** Charges every output before it is returned, and repeats outputs instead of drawing new ones. */
 export class Ledger {
   private constructor(
-    private readonly store: Store,
-    private readonly budget: number,
-    private readonly budgetInAll: number,
-    private readonly window: number,
-    private readonly hold: number,
-    private readonly random: RandomBytes,
+    private readonly _store: Store,
+    private readonly _budget: number,
+    private readonly _budgetInAll: number,
+    private readonly _window: number,
+    private readonly _hold: number,
+    private readonly _random: RandomBytes,
   ) {}
 
   /**
@@ -98,17 +98,17 @@ export class Ledger {
     if (!Number.isFinite(now)) throw new InvalidOption("the time must be a finite number of milliseconds");
     const charge = chargeOf(mechanism);
     const change = ([own, all]: readonly (Account | undefined)[]): Change<Output | BudgetSpent> =>
-      this.decide(own?.entries ?? [], all?.entries ?? [], mechanism, charge, secret, now);
+      this._decide(own?.entries ?? [], all?.entries ?? [], mechanism, charge, secret, now);
     // Most questions are repeated ones: these need no transaction that writes.
     const keys = [keyOf(site), ALL_SITES];
-    const repeated = this.repeated((await this.store.read(keys))[0]?.entries ?? [], mechanism, now, this.hold);
-    const outcome = repeated ?? (await this.store.update(keys, change));
+    const repeated = this._repeated((await this._store.read(keys))[0]?.entries ?? [], mechanism, now, this._hold);
+    const outcome = repeated ?? (await this._store.update(keys, change));
     if (outcome instanceof BudgetSpent) throw outcome;
     return outcome;
   }
 
   /** Repeat, draw and charge, or refuse. Runs within a transaction, so what is drawn is paid for or never shown. */
-  private decide(
+  private _decide(
     own: readonly Entry[],
     all: readonly Entry[],
     mechanism: Mechanism,
@@ -116,86 +116,86 @@ export class Ledger {
     secret: Secret,
     now: number,
   ): Change<Output | BudgetSpent> {
-    const repeated = this.repeated(own, mechanism, now, this.hold);
+    const repeated = this._repeated(own, mechanism, now, this._hold);
     if (repeated !== null) return { accounts: [], result: repeated };
     const at = latest(all, latest(own, now));
     const affordableAt = Math.max(
-      this.affordableAt(own, this.budget, charge, at),
-      this.affordableAt(all, this.budgetInAll, charge, at),
+      this._affordableAt(own, this._budget, charge, at),
+      this._affordableAt(all, this._budgetInAll, charge, at),
     );
     if (affordableAt > at) {
-      const last = this.repeated(own, mechanism, now, this.window);
+      const last = this._repeated(own, mechanism, now, this._window);
       if (last !== null) return { accounts: [], result: last };
       const message = "the budget of this site, or of all sites together, does not suffice for another output";
       const when = affordableAt === Infinity ? null : affordableAt;
       return { accounts: [], result: new BudgetSpent(message, when) };
     }
-    const output = mechanism.sample(secret, this.random);
+    const output = mechanism.sample(secret, this._random);
     const entry = { at, mechanism: mechanism.id, charge, output };
     return {
       accounts: [
-        { entries: [...this.remembered(own, at, MOST_HISTORY), entry] },
-        { entries: [...this.remembered(all, at, 0), { ...entry, output: null }] },
+        { entries: [...this._remembered(own, at, MOST_HISTORY), entry] },
+        { entries: [...this._remembered(all, at, 0), { ...entry, output: null }] },
       ],
       result: output,
     };
   }
 
   /** The last output of a mechanism to a site, if it is younger than this. */
-  private repeated(entries: readonly Entry[], mechanism: Mechanism, now: number, age: number): Output | null {
+  private _repeated(entries: readonly Entry[], mechanism: Mechanism, now: number, age: number): Output | null {
     const last = entries.filter((entry) => entry.mechanism === mechanism.id).at(-1);
     return last !== undefined && now - last.at < age ? last.output : null;
   }
 
   /** The earliest time, not before `at`, at which a charge fits into the budget; ∞ if there is none. */
-  private affordableAt(entries: readonly Entry[], budget: number, charge: number, at: number): number {
+  private _affordableAt(entries: readonly Entry[], budget: number, charge: number, at: number): number {
     if (charge > budget) return Infinity;
-    const counted = this.counted(entries, at);
+    const counted = this._counted(entries, at);
     let spent = counted.reduce((sum, entry) => sum + entry.charge, 0);
     let when = at;
     for (const entry of counted) {
       if (spent + charge <= budget) break;
       spent -= entry.charge;
-      when = entry.at + this.window;
+      when = entry.at + this._window;
     }
     return when;
   }
 
-  private counted(entries: readonly Entry[], at: number): readonly Entry[] {
-    return entries.filter((entry) => at - entry.at < this.window);
+  private _counted(entries: readonly Entry[], at: number): readonly Entry[] {
+    return entries.filter((entry) => at - entry.at < this._window);
   }
 
   /** The entries that still count, and up to so many before them. */
-  private remembered(entries: readonly Entry[], at: number, most: number): readonly Entry[] {
-    const counting = this.counted(entries, at).length;
+  private _remembered(entries: readonly Entry[], at: number, most: number): readonly Entry[] {
+    const counting = this._counted(entries, at).length;
     return entries.slice(Math.max(0, entries.length - Math.max(counting, most)));
   }
 
   /** What is left for a site: of its own budget, or of all sites' together where that is less. */
   async balance(site: string, now: number): Promise<Balance> {
-    const [own, all] = await this.store.read([keyOf(site), ALL_SITES]);
+    const [own, all] = await this._store.read([keyOf(site), ALL_SITES]);
     const [first, second] = [
-      this.balanceOf(own?.entries ?? [], this.budget, now),
-      this.balanceOf(all?.entries ?? [], this.budgetInAll, now),
+      this._balanceOf(own?.entries ?? [], this._budget, now),
+      this._balanceOf(all?.entries ?? [], this._budgetInAll, now),
     ];
     return first.left <= second.left ? first : second;
   }
 
-  private balanceOf(entries: readonly Entry[], budget: number, now: number): Balance {
-    const counted = this.counted(entries, latest(entries, now));
+  private _balanceOf(entries: readonly Entry[], budget: number, now: number): Balance {
+    const counted = this._counted(entries, latest(entries, now));
     const spent = counted.reduce((sum, entry) => sum + entry.charge, 0);
     const oldest = counted[0];
     return {
       budget: budget / UNITS_PER_EPSILON,
       spent: spent / UNITS_PER_EPSILON,
       left: Math.max(0, budget - spent) / UNITS_PER_EPSILON,
-      nextRefund: oldest === undefined ? null : oldest.at + this.window,
+      nextRefund: oldest === undefined ? null : oldest.at + this._window,
     };
   }
 
   /** What a site was given, the latest first. */
   async history(site: string): Promise<readonly Released[]> {
-    const [account] = await this.store.read([keyOf(site)]);
+    const [account] = await this._store.read([keyOf(site)]);
     const released = (account?.entries ?? []).flatMap(({ at, mechanism, charge, output }) =>
       output === null ? [] : [{ at, mechanism, epsilon: charge / UNITS_PER_EPSILON, output }],
     );
@@ -204,7 +204,7 @@ export class Ledger {
 
   /** The sites that were given something. */
   async sites(): Promise<readonly string[]> {
-    return (await this.store.keys()).filter((key) => key !== ALL_SITES).map((key) => key.slice(keyOf("").length));
+    return (await this._store.keys()).filter((key) => key !== ALL_SITES).map((key) => key.slice(keyOf("").length));
   }
 }
 

@@ -1,6 +1,6 @@
 /** Reading mechanism files: docs/reference/device-file.md says what each byte means. */
 
-import { InvalidFile } from "./errors.js";
+import { requireValid } from "./errors.js";
 import { FiniteMechanism, type Heading } from "./finite.js";
 import { PointMechanism } from "./points.js";
 import { LARGEST, MOST_BYTES, Reader, SMALLEST } from "./reader.js";
@@ -24,13 +24,11 @@ const MOST_BITS = 62;
  * @throws InvalidFile
  */
 export async function open(bytes: Uint8Array): Promise<Mechanism> {
-  if (bytes.length > MOST_BYTES) throw new InvalidFile(`the file has more than ${MOST_BYTES} bytes`);
-  if (bytes.length < DIGEST_BYTES) throw new InvalidFile("the file ends too early");
+  requireValid(bytes.length <= MOST_BYTES, `the file has more than ${MOST_BYTES} bytes`);
+  requireValid(bytes.length >= DIGEST_BYTES, "the file ends too early");
   const content = bytes.slice(0, bytes.length - DIGEST_BYTES);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", content));
-  if (digest.some((byte, at) => byte !== bytes[content.length + at])) {
-    throw new InvalidFile("the content does not match its digest: the file was damaged or altered");
-  }
+  requireValid(digest.every((byte, at) => byte === bytes[content.length + at]), "the digest does not match: the file was damaged or altered");
   const reader = new Reader(content);
   const heading = readHeading(reader, digest);
   const mechanism =
@@ -40,17 +38,15 @@ export async function open(bytes: Uint8Array): Promise<Mechanism> {
 }
 
 function readHeading(reader: Reader, digest: Uint8Array): Heading {
-  if (reader.line(MOST_LINE_BYTES) !== FIRST_LINE) {
-    throw new InvalidFile("this is no mechanism for devices, or of another version of the format");
-  }
+  requireValid(reader.line(MOST_LINE_BYTES) === FIRST_LINE, "this is no mechanism for devices, or of another version of the format");
   const disclosure = reader.line(MOST_LINE_BYTES);
-  if (!DISCLOSURES.includes(disclosure)) throw new InvalidFile("the disclosure is none of those that there are");
+  requireValid(DISCLOSURES.includes(disclosure), "the disclosure is not valid");
   const kind = KINDS[reader.choice(KINDS.length)]!;
   const bits = reader.u8();
-  if (bits < FEWEST_BITS || bits > MOST_BITS) throw new InvalidFile("the number of bits is out of range");
+  requireValid(bits >= FEWEST_BITS && bits <= MOST_BITS, "the number of bits is out of range");
   const epsilon = reader.number(SMALLEST, LARGEST);
   const unit = reader.text();
-  if ([...unit].length > MOST_UNIT_LENGTH) throw new InvalidFile("the unit is too long");
+  requireValid([...unit].length <= MOST_UNIT_LENGTH, "the unit is too long");
   const id = Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
   return { kind, id, disclosure, bits, epsilon, unit };
 }

@@ -1,6 +1,7 @@
 /** Mechanisms for the points of an area or an interval: an exact distribution at every point, continuous in it. */
 
-import { InvalidFile, UnknownSecret } from "./errors.js";
+import { requireValid, UnknownSecret } from "./errors.js";
+import { list } from "./list.js";
 import { atMost, type Dyadic, dyadic, plus, times } from "./exact.js";
 import { ACCURACY_SHARE, type Heading } from "./finite.js";
 import { Mesh } from "./mesh.js";
@@ -24,14 +25,14 @@ interface Interval {
 
 export class PointMechanism implements Mechanism {
   readonly kind = "points";
-  private accuracy: number | null | undefined;
+  private _accuracy: number | null | undefined;
 
   private constructor(
-    private readonly heading: Heading,
-    private readonly region: Rectangle | Interval,
-    private readonly mesh: Mesh,
-    private readonly outputs: Outputs,
-    private readonly weights: Weights,
+    private readonly _heading: Heading,
+    private readonly _region: Rectangle | Interval,
+    private readonly _mesh: Mesh,
+    private readonly _outputs: Outputs,
+    private readonly _weights: Weights,
   ) {}
 
   static read(reader: Reader, heading: Heading): PointMechanism {
@@ -43,44 +44,44 @@ export class PointMechanism implements Mechanism {
   }
 
   get id(): string {
-    return this.heading.id;
+    return this._heading.id;
   }
 
   get epsilon(): number {
-    return this.heading.epsilon;
+    return this._heading.epsilon;
   }
 
   get disclosure(): string {
-    return this.heading.disclosure;
+    return this._heading.disclosure;
   }
 
   get box(): Box | null {
-    return isInterval(this.region) ? null : this.region.box;
+    return isInterval(this._region) ? null : this._region.box;
   }
 
   get guarantee(): string {
-    const what = isInterval(this.region) ? "numbers" : "points";
-    return `ε = ${this.heading.epsilon} per ${this.heading.unit || "unit of distance"} between any two ${what}`;
+    const what = isInterval(this._region) ? "numbers" : "points";
+    return `ε = ${this._heading.epsilon} per ${this._heading.unit || "unit of distance"} between any two ${what}`;
   }
 
   get accuracyKm(): number | null {
-    if (this.accuracy === undefined) this.accuracy = this.computeAccuracy();
-    return this.accuracy;
+    if (this._accuracy === undefined) this._accuracy = this._computeAccuracy();
+    return this._accuracy;
   }
 
   /** Every distribution at a point of a cell is a mean of its control points', so the worst of these is no better. */
-  private computeAccuracy(): number | null {
-    if (isInterval(this.region)) return null;
-    const places = this.outputs.kilometres(this.region);
+  private _computeAccuracy(): number | null {
+    if (isInterval(this._region)) return null;
+    const places = this._outputs.kilometres(this._region);
     if (places === null) return null;
     let worst = 0;
-    for (let cell = 0; cell < this.mesh.size; cell++) {
-      const [width, height] = [this.mesh.side(cell, 0), this.mesh.side(cell, 1)];
-      const [x, y] = [this.mesh.low(cell, 0) + width / 2, this.mesh.low(cell, 1) + height / 2];
+    for (let cell = 0; cell < this._mesh.size; cell++) {
+      const [width, height] = [this._mesh.side(cell, 0), this._mesh.side(cell, 1)];
+      const [x, y] = [this._mesh.low(cell, 0) + width / 2, this._mesh.low(cell, 1) + height / 2];
       const distances = Float64Array.from(places, (place) => Math.hypot(place[0] - x, place[1] - y));
-      const used = this.mesh.combinations.slice(cell * this.mesh.each, (cell + 1) * this.mesh.each);
+      const used = this._mesh.combinations.slice(cell * this._mesh.each, (cell + 1) * this._mesh.each);
       for (const control of new Set(used.flatMap((combination) => combination.controls))) {
-        const within = quantile(distances, this.weights.approximateRow(control), ACCURACY_SHARE);
+        const within = quantile(distances, this._weights.approximateRow(control), ACCURACY_SHARE);
         worst = Math.max(worst, within + Math.hypot(width, height) / 2);
       }
     }
@@ -92,21 +93,21 @@ export class PointMechanism implements Mechanism {
    * all control values, it does at all points, and p(o|x) ≤ e^(ε‖x−x'‖) p(o|x').
    */
   async verify(onProgress?: Progress): Promise<Verdict> {
-    const { mesh, weights } = this;
-    const slopes = Array.from({ length: mesh.axes }, (_, axis) => slopeTable(mesh.degree, mesh.axes, axis));
+    const { _mesh: mesh, _weights: weights } = this;
+    const slopes = list(mesh.axes, (axis) => slopeTable(mesh.degree, mesh.axes, axis));
     const pacer = new Pacer();
     const local = new Float64Array(mesh.each);
     let checked = 0;
     let exact = 0;
     for (let cell = 0; cell < mesh.size; cell++) {
-      const sides = Array.from({ length: mesh.axes }, (_, axis) => mesh.side(cell, axis));
+      const sides = list(mesh.axes, (axis) => mesh.side(cell, axis));
       for (let output = 0; output < weights.columns; output++) {
-        this.fillValues(local, cell, output);
+        this._fillValues(local, cell, output);
         for (let place = 0; place < mesh.each; place++) {
           checked += 1;
-          if (this.surelyHolds(local, slopes, sides, place)) continue;
+          if (this._surelyHolds(local, slopes, sides, place)) continue;
           exact += 1;
-          if (exact > MOST_EXACT || !this.holdsExactly(slopes, sides, cell, place, output)) {
+          if (exact > MOST_EXACT || !this._holdsExactly(slopes, sides, cell, place, output)) {
             const reason =
               exact > MOST_EXACT
                 ? "so many slopes are near their bounds that they cannot be decided"
@@ -122,10 +123,10 @@ export class PointMechanism implements Mechanism {
   }
 
   /** The control values of a cell, in units of 2^-24, each within a few units in the last place. */
-  private fillValues(local: Float64Array, cell: number, output: number): void {
-    const { approximate, columns } = this.weights;
+  private _fillValues(local: Float64Array, cell: number, output: number): void {
+    const { approximate, columns } = this._weights;
     for (let place = 0; place < local.length; place++) {
-      const { controls, shares } = this.mesh.combinations[cell * local.length + place]!;
+      const { controls, shares } = this._mesh.combinations[cell * local.length + place]!;
       let value = 0;
       for (let term = 0; term < controls.length; term++) {
         value += shares[term]! * approximate[controls[term]! * columns + output]!;
@@ -135,7 +136,7 @@ export class PointMechanism implements Mechanism {
   }
 
   /** Whether floating-point numbers show that the slope is small enough, with room for all of their rounding. */
-  private surelyHolds(local: Float64Array, slopes: Int32Array[], sides: number[], place: number): boolean {
+  private _surelyHolds(local: Float64Array, slopes: Int32Array[], sides: number[], place: number): boolean {
     let squares = 0;
     let rounding = 0;
     const relative = 64 * ULP;
@@ -154,9 +155,9 @@ export class PointMechanism implements Mechanism {
   }
 
   /** ‖g‖² ≤ ε² c² in integers: both sides are multiplied by the cell's sides. */
-  private holdsExactly(slopes: Int32Array[], sides: number[], cell: number, place: number, output: number): boolean {
-    const each = this.mesh.each;
-    const values = Array.from({ length: each }, (_, at) => this.exactValue(cell * each + at, output));
+  private _holdsExactly(slopes: Int32Array[], sides: number[], cell: number, place: number, output: number): boolean {
+    const each = this._mesh.each;
+    const values = list(each, (at) => this._exactValue(cell * each + at, output));
     const exactSides = sides.map(dyadic);
     const product = (list: Dyadic[]): Dyadic => list.reduce(times, { integer: 1n, exponent: 0 });
     let total: Dyadic = { integer: 0n, exponent: 0 };
@@ -172,9 +173,9 @@ export class PointMechanism implements Mechanism {
   }
 
   /** A control value of a cell in units of 2^-24, exactly. */
-  private exactValue(index: number, output: number): bigint {
-    const { controls, shares } = this.mesh.combinations[index]!;
-    return controls.reduce((sum, control, term) => sum + BigInt(shares[term]!) * this.weights.at(control, output), 0n);
+  private _exactValue(index: number, output: number): bigint {
+    const { controls, shares } = this._mesh.combinations[index]!;
+    return controls.reduce((sum, control, term) => sum + BigInt(shares[term]!) * this._weights.at(control, output), 0n);
   }
 
   /**
@@ -182,11 +183,11 @@ export class PointMechanism implements Mechanism {
    * a word of 64 bits then chooses an output from its weights.
    */
   sample(secret: Secret, random: RandomBytes = systemBytes): Output {
-    const { mesh, weights } = this;
-    const { cell, inside } = mesh.locate(this.project(secret));
+    const { _mesh: mesh, _weights: weights } = this;
+    const { cell, inside } = mesh.locate(this._project(secret));
     const comparisons = mesh.axes * mesh.degree + (mesh.depth > 0 ? 1 : 0);
     const bytes = random(8 * (1 + Math.ceil(comparisons / 2)));
-    const uniform = Array.from({ length: comparisons }, (_, number) => {
+    const uniform = list(comparisons, (number) => {
       const at = 8 + 4 * number;
       return bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16);
     });
@@ -200,12 +201,12 @@ export class PointMechanism implements Mechanism {
     let control = 0;
     let threshold = shares[0]!;
     while (control < controls.length - 1 && uniform[comparisons - 1]! >= threshold) threshold += shares[++control]!;
-    return this.outputs.output(drawFromRow(weights.row(controls[control]!), weights.bits, wordAt(bytes, 0)));
+    return this._outputs.output(drawFromRow(weights.row(controls[control]!), weights.bits, wordAt(bytes, 0)));
   }
 
   /** The nearest point of the region, counted from its lower ends in the unit of distances. */
-  private project(secret: Secret): number[] {
-    const { region } = this;
+  private _project(secret: Secret): number[] {
+    const region = this._region;
     if (isInterval(region)) {
       if (typeof secret !== "number" || !Number.isFinite(secret)) throw new UnknownSecret("the secret must be a number");
       return [Math.min(Math.max(secret - region.low, 0), region.lengths[0])];
@@ -226,11 +227,11 @@ function readRegion(reader: Reader, unit: string): Rectangle | Interval {
   if (reader.choice(2) === 1) {
     const low = readFinite(reader, LARGEST);
     const high = readFinite(reader, LARGEST);
-    if (!(low < high)) throw new InvalidFile("the interval is none");
+    requireValid(low < high, "the interval is none");
     return { low, lengths: [high - low] };
   }
   const rectangle = readRectangle(reader);
-  if (unit !== "km") throw new InvalidFile("the points of an area have distances in km");
+  requireValid(unit === "km", "the points of an area have distances in km");
   if (rectangle.box !== null) requireTrueLengths(rectangle.lengths, rectangle.box);
   return rectangle;
 }
@@ -243,13 +244,11 @@ function requireTrueLengths([width, height]: readonly [number, number], box: Box
   const radians = Math.PI / 180;
   const highest = Math.max(Math.abs(box.south), Math.abs(box.north));
   const span = box.east - box.west;
-  if (highest >= 90 || span >= 180) throw new InvalidFile("the box is too large");
+  requireValid(highest < 90 && span < 180, "the box is too large");
   const beyond = Math.atan(Math.tan(highest * radians) / Math.cos((span * radians) / 2));
   const wide = EARTH_RADIUS_KM * span * radians * Math.cos(beyond);
   const high = EARTH_RADIUS_KM * (box.north - box.south) * radians;
-  if (!(Math.abs(width - wide) <= SAME_LENGTH * wide && Math.abs(height - high) <= SAME_LENGTH * high)) {
-    throw new InvalidFile("the lengths are not those of the box");
-  }
+  requireValid(Math.abs(width - wide) <= SAME_LENGTH * wide && Math.abs(height - high) <= SAME_LENGTH * high, "the lengths are not those of the box");
 }
 
 function readOutputs(reader: Reader, region: Rectangle | Interval): Outputs {

@@ -1,6 +1,6 @@
 /** Reads the bytes of a file in order; every length is checked before anything of that length is read. */
 
-import { InvalidFile } from "./errors.js";
+import { InvalidFile, requireValid } from "./errors.js";
 
 /** Largest size of a file, in bytes. */
 export const MOST_BYTES = 2 ** 26;
@@ -21,83 +21,83 @@ export const LARGEST = 1e12;
 const DECODER = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export class Reader {
-  private at = 0;
-  private readonly view: DataView;
+  private _at = 0;
+  private readonly _view: DataView;
 
-  constructor(private readonly bytes: Uint8Array) {
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  constructor(private readonly _bytes: Uint8Array) {
+    this._view = new DataView(_bytes.buffer, _bytes.byteOffset, _bytes.byteLength);
   }
 
-  private advance(count: number): number {
-    const at = this.at;
-    if (count > this.bytes.length - at) throw new InvalidFile("the file ends too early");
-    this.at = at + count;
+  private _advance(count: number): number {
+    const at = this._at;
+    requireValid(count <= this._bytes.length - at, "the file ends too early");
+    this._at = at + count;
     return at;
   }
 
   take(count: number): Uint8Array {
-    const at = this.advance(count);
-    return this.bytes.slice(at, at + count);
+    const at = this._advance(count);
+    return this._bytes.slice(at, at + count);
   }
 
   /** A line of ASCII, without its end. */
   line(most: number): string {
-    const end = this.bytes.subarray(this.at, this.at + most).indexOf(10);
-    if (end < 0) throw new InvalidFile("the first lines are not those of a mechanism for devices");
-    const line = String.fromCharCode(...this.bytes.subarray(this.at, this.at + end));
-    this.at += end + 1;
+    const end = this._bytes.subarray(this._at, this._at + most).indexOf(10);
+    requireValid(end >= 0, "this is no mechanism for devices");
+    const line = String.fromCharCode(...this._bytes.subarray(this._at, this._at + end));
+    this._at += end + 1;
     return line;
   }
 
   u8(): number {
-    return this.view.getUint8(this.advance(1));
+    return this._view.getUint8(this._advance(1));
   }
 
   u16(): number {
-    return this.view.getUint16(this.advance(2), true);
+    return this._view.getUint16(this._advance(2), true);
   }
 
   u32(): number {
-    return this.view.getUint32(this.advance(4), true);
+    return this._view.getUint32(this._advance(4), true);
   }
 
   f64(): number {
-    return this.view.getFloat64(this.advance(8), true);
+    return this._view.getFloat64(this._advance(8), true);
   }
 
   /** A number from `low` to `high`, which are not negative zero either. */
   number(low: number, high: number): number {
     const value = this.f64();
-    if (!(value >= low && value <= high) || Object.is(value, -0)) throw new InvalidFile("a number is out of range");
+    requireValid(value >= low && value <= high && !Object.is(value, -0), "a number is out of range");
     return value;
   }
 
   /** A whole number from 1, or another least one, to `most`, of four bytes. */
   count(most: number, least = 1): number {
     const value = this.u32();
-    if (value < least || value > most) throw new InvalidFile("a count is out of range");
+    requireValid(value >= least && value <= most, "a count is out of range");
     return value;
   }
 
   /** One of the first `choices` whole numbers. */
   choice(choices: number): number {
     const value = this.u8();
-    if (value >= choices) throw new InvalidFile("a choice is none of those that there are");
+    requireValid(value < choices, "a choice is out of range");
     return value;
   }
 
   text(): string {
     const length = this.u16();
-    if (length > MOST_TEXT_BYTES) throw new InvalidFile("a text is too long");
+    requireValid(length <= MOST_TEXT_BYTES, "a text is too long");
+    const bytes = this.take(length);
     try {
-      return DECODER.decode(this.take(length));
-    } catch (error) {
-      if (error instanceof InvalidFile) throw error;
+      return DECODER.decode(bytes);
+    } catch {
       throw new InvalidFile("a text is not UTF-8");
     }
   }
 
   end(): void {
-    if (this.at !== this.bytes.length) throw new InvalidFile("something follows the end of the file");
+    requireValid(this._at === this._bytes.length, "something follows the end of the file");
   }
 }

@@ -79,12 +79,12 @@ export function quantile(distances: Float64Array, weights: ArrayLike<number>, sh
 
 /** Yields to other tasks now and then, so that a page stays responsive. */
 export class Pacer {
-  private last = Date.now();
+  private _last = Date.now();
 
   async pause(share: number, onProgress: ((share: number) => void) | undefined): Promise<void> {
-    if (Date.now() - this.last < 40) return;
+    if (Date.now() - this._last < 40) return;
     onProgress?.(share);
     await new Promise((resolve) => setTimeout(resolve, 0));
-    this.last = Date.now();
+    this._last = Date.now();
   }
 }

@@ -1,6 +1,7 @@
 /** What secrets and outputs are, as a file describes them. */
 
-import { InvalidFile, UnknownSecret } from "./errors.js";
+import { requireValid, UnknownSecret } from "./errors.js";
+import { list } from "./list.js";
 import { LARGEST, MOST_MEMBERS, MOST_OUTPUTS, MOST_SECRETS, type Reader, SMALLEST } from "./reader.js";
 import type { Box, Label, Output, Secret } from "./types.js";
 
@@ -18,22 +19,18 @@ export function readRectangle(reader: Reader): Rectangle {
   const lengths = [reader.number(SMALLEST, LARGEST), reader.number(SMALLEST, LARGEST)] as const;
   if (reader.choice(2) === 0) return { lengths, box: null };
   const [west, south, east, north] = [
-    readDegrees(reader, 180),
-    readDegrees(reader, 90),
-    readDegrees(reader, 180),
-    readDegrees(reader, 90),
+    readFinite(reader, 180),
+    readFinite(reader, 90),
+    readFinite(reader, 180),
+    readFinite(reader, 90),
   ];
-  if (!(west < east && south < north)) throw new InvalidFile("the box is none");
+  requireValid(west < east && south < north, "the box is none");
   return { lengths, box: { west, south, east, north } };
-}
-
-function readDegrees(reader: Reader, limit: number): number {
-  return readFinite(reader, limit);
 }
 
 export function readFinite(reader: Reader, limit: number): number {
   const value = reader.f64();
-  if (!(Math.abs(value) <= limit) || Object.is(value, -0)) throw new InvalidFile("a number is out of range");
+  requireValid(Math.abs(value) <= limit && !Object.is(value, -0), "a number is out of range");
   return value;
 }
 
@@ -73,7 +70,7 @@ export class Cells {
   static read(reader: Reader): Cells {
     const columns = reader.count(MOST_SECRETS);
     const rows = reader.count(MOST_SECRETS);
-    if (columns * rows > MOST_SECRETS) throw new InvalidFile("there are too many cells");
+    requireValid(columns * rows <= MOST_SECRETS, "there are too many cells");
     return new Cells(columns, rows, readRectangle(reader));
   }
 
@@ -103,11 +100,11 @@ export class Cells {
 
 /** Labels in order, all of one type. */
 export class Labels {
-  private readonly positions: Map<string | number, number>;
+  private readonly _positions: Map<string | number, number>;
 
   constructor(readonly labels: readonly Label[]) {
-    this.positions = new Map(labels.map((label, position) => [keyOf(label), position]));
-    if (this.positions.size !== labels.length) throw new InvalidFile("two labels are the same");
+    this._positions = new Map(labels.map((label, position) => [keyOf(label), position]));
+    requireValid(this._positions.size === labels.length, "two labels are the same");
   }
 
   static readNumbers(reader: Reader, most: number): Labels {
@@ -122,11 +119,10 @@ export class Labels {
     return new Labels(
       readMany(reader, most, () => {
         const count = reader.u16();
-        if (count > MOST_MEMBERS) throw new InvalidFile("a set is too large");
-        const members = Array.from({ length: count }, () => reader.text());
-        if (members.some((member, at) => at > 0 && compareTexts(members[at - 1]!, member) >= 0)) {
-          throw new InvalidFile("the members of a set are not in order");
-        }
+        requireValid(count <= MOST_MEMBERS, "a set is too large");
+        const members = list(count, () => reader.text());
+        const inOrder = members.every((member, at) => at === 0 || members[at - 1]! < member);
+        requireValid(inOrder, "the members of a set are not in order");
         return members;
       }),
     );
@@ -138,7 +134,7 @@ export class Labels {
 
   index(secret: Secret): number {
     const isLabel = typeof secret === "string" || typeof secret === "number" || Array.isArray(secret);
-    const position = isLabel ? this.positions.get(keyOf(secret as Label)) : undefined;
+    const position = isLabel ? this._positions.get(keyOf(secret as Label)) : undefined;
     if (position === undefined) throw new UnknownSecret("the secret is not one of the mechanism's labels");
     return position;
   }
@@ -151,31 +147,21 @@ function readMany<Item>(reader: Reader, most: number, read: () => Item): Item[] 
   return items;
 }
 
-/** A key that is equal for equal labels: of sets, the members by their lengths, in order and each once. */
+/** A key that is equal for equal labels; of sets, the members with their lengths, in the order of code units. */
 function keyOf(label: Label): string | number {
   if (typeof label === "string") return `s${label}`;
   if (typeof label === "number") return label;
-  return `e${[...new Set(label)].sort(compareTexts).map((member) => `${member.length}:${member}`).join("")}`;
-}
-
-/** The order of texts by their code points. */
-function compareTexts(a: string, b: string): number {
-  const [first, second] = [Array.from(a), Array.from(b)];
-  for (let at = 0; at < Math.min(first.length, second.length); at++) {
-    const difference = first[at]!.codePointAt(0)! - second[at]!.codePointAt(0)!;
-    if (difference !== 0) return difference;
-  }
-  return first.length - second.length;
+  return `e${[...new Set(label)].sort().map((member) => `${member.length}:${member}`).join("")}`;
 }
 
 /** The outputs of a mechanism: labels, or places in the coordinates of a rectangle. */
 export class Outputs {
   private constructor(
     readonly size: number,
-    private readonly labels: readonly Label[] | null,
+    private readonly _labels: readonly Label[] | null,
     /** (outputs, 2), in degrees or kilometres; null where outputs are no places. */
     readonly coordinates: readonly (readonly [number, number])[] | null,
-    private readonly degrees: boolean,
+    private readonly _degrees: boolean,
   ) {}
 
   static ofLabels(labels: Labels): Outputs {
@@ -185,7 +171,7 @@ export class Outputs {
   static ofCells(cells: Cells): Outputs {
     const [low, length] = axesOf(cells.rectangle);
     const counts = [cells.columns, cells.rows];
-    const coordinates = Array.from({ length: cells.size }, (_, cell) => {
+    const coordinates = list(cells.size, (cell) => {
       const place = [cell % cells.columns, Math.floor(cell / cells.columns)];
       return [0, 1].map((axis) => low[axis]! + (length[axis]! * (place[axis]! + 0.5)) / counts[axis]!) as [
         number,
@@ -210,9 +196,9 @@ export class Outputs {
     const isPlace = this.coordinates !== null;
     return {
       index,
-      label: this.labels?.[index] ?? null,
-      position: isPlace && this.degrees ? { latitude: y, longitude: x } : null,
-      place: isPlace && !this.degrees ? { x, y } : null,
+      label: this._labels?.[index] ?? null,
+      position: isPlace && this._degrees ? { latitude: y, longitude: x } : null,
+      place: isPlace && !this._degrees ? { x, y } : null,
     };
   }
 

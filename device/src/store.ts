@@ -45,24 +45,24 @@ export interface Store {
 
 /** Accounts in memory: for tests, and where nothing may be stored. They are gone with the page. */
 export class MemoryStore implements Store {
-  private readonly accounts = new Map<string, Account>();
+  private readonly _accounts = new Map<string, Account>();
 
   async read(keys: readonly string[]): Promise<readonly (Account | undefined)[]> {
-    return keys.map((key) => this.accounts.get(key));
+    return keys.map((key) => this._accounts.get(key));
   }
 
   async keys(): Promise<readonly string[]> {
-    return [...this.accounts.keys()];
+    return [...this._accounts.keys()];
   }
 
   async update<Result>(
     keys: readonly string[],
     change: (accounts: readonly (Account | undefined)[]) => Change<Result>,
   ): Promise<Result> {
-    const { accounts, result } = change(keys.map((key) => this.accounts.get(key)));
+    const { accounts, result } = change(keys.map((key) => this._accounts.get(key)));
     keys.forEach((key, at) => {
       const account = accounts[at];
-      if (account !== undefined) this.accounts.set(key, account);
+      if (account !== undefined) this._accounts.set(key, account);
     });
     return result;
   }
@@ -73,9 +73,9 @@ const TABLE = "accounts";
 /** Accounts in IndexedDB, with strict durability where the browser knows it. */
 export class IndexedDbStore implements Store {
   private constructor(
-    private readonly name: string,
-    private readonly factory: IDBFactory,
-    private database: IDBDatabase | null,
+    private readonly _name: string,
+    private readonly _factory: IDBFactory,
+    private _database: IDBDatabase | null,
   ) {}
 
   /**
@@ -85,38 +85,38 @@ export class IndexedDbStore implements Store {
    */
   static async open(name = "privacygames-ledger", factory: IDBFactory = indexedDB): Promise<IndexedDbStore> {
     const store = new IndexedDbStore(name, factory, null);
-    await store.connect();
+    await store._connect();
     return store;
   }
 
   /** The connection; a new one where the browser has closed it. */
-  private async connect(): Promise<IDBDatabase> {
-    if (this.database !== null) return this.database;
+  private async _connect(): Promise<IDBDatabase> {
+    if (this._database !== null) return this._database;
     const database = await new Promise<IDBDatabase>((resolve, reject) => {
-      const request = this.factory.open(this.name, 1);
+      const request = this._factory.open(this._name, 1);
       request.onupgradeneeded = () => request.result.createObjectStore(TABLE);
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => reject(new StoreFailed("the ledger cannot be opened"));
       request.onblocked = () => reject(new StoreFailed("the ledger is in use by another version"));
     });
     const forget = (): void => {
-      this.database = null;
+      this._database = null;
     };
     database.onclose = forget;
     database.onversionchange = () => {
       database.close();
       forget();
     };
-    this.database = database;
+    this._database = database;
     return database;
   }
 
   async read(keys: readonly string[]): Promise<readonly (Account | undefined)[]> {
-    return this.transaction("readonly", (table, finish) => getAll(table, keys, finish));
+    return this._transaction("readonly", (table, finish) => getAll(table, keys, finish));
   }
 
   async keys(): Promise<readonly string[]> {
-    return this.transaction("readonly", (table, finish) => {
+    return this._transaction("readonly", (table, finish) => {
       const request = table.getAllKeys();
       request.onsuccess = () => finish(request.result.map(String));
     });
@@ -126,7 +126,7 @@ export class IndexedDbStore implements Store {
     keys: readonly string[],
     change: (accounts: readonly (Account | undefined)[]) => Change<Result>,
   ): Promise<Result> {
-    return this.transaction("readwrite", (table, finish, fail) => {
+    return this._transaction("readwrite", (table, finish, fail) => {
       getAll(table, keys, (current) => {
         try {
           const { accounts, result } = change(current);
@@ -142,11 +142,11 @@ export class IndexedDbStore implements Store {
   }
 
   /** Run a transaction; its result is returned only once it is complete, and so on disk. */
-  private async transaction<Result>(
+  private async _transaction<Result>(
     mode: IDBTransactionMode,
     work: (table: IDBObjectStore, finish: (result: Result) => void, fail: (error: unknown) => void) => void,
   ): Promise<Result> {
-    const transaction = await this.begin(mode);
+    const transaction = await this._begin(mode);
     return new Promise<Result>((resolve, reject) => {
       let outcome: { result: Result } | null = null;
       let failure: unknown = new StoreFailed("the ledger could not be written: nothing was charged or released");
@@ -165,14 +165,14 @@ export class IndexedDbStore implements Store {
     });
   }
 
-  private async begin(mode: IDBTransactionMode): Promise<IDBTransaction> {
+  private async _begin(mode: IDBTransactionMode): Promise<IDBTransaction> {
     try {
-      return (await this.connect()).transaction(TABLE, mode, { durability: "strict" });
+      return (await this._connect()).transaction(TABLE, mode, { durability: "strict" });
     } catch {
-      this.database = null; // closed meanwhile: once more
+      this._database = null; // closed meanwhile: once more
     }
     try {
-      return (await this.connect()).transaction(TABLE, mode, { durability: "strict" });
+      return (await this._connect()).transaction(TABLE, mode, { durability: "strict" });
     } catch {
       throw new StoreFailed("the ledger cannot be opened");
     }

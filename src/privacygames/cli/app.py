@@ -19,6 +19,7 @@ from privacygames.cli import (
     compare,
     demo,
     design,
+    device,
     evaluate,
     find,
     ledger,
@@ -152,6 +153,16 @@ ledgers = typer.Typer(
 for ledger_command in (ledger.show, ledger.verify, ledger.plan, ledger.correct_clock):
     ledgers.command(epilog=EPILOG, cls=PlainCommand)(with_exit_status(ledger_command))
 app.add_typer(ledgers, name="ledger")
+
+devices = typer.Typer(
+    help="Files for phones and browsers, which verify and sample them on their own.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    cls=PlainGroup,
+)
+for device_command in (device.export, device.verify):
+    devices.command(epilog=EPILOG, cls=PlainCommand)(with_exit_status(device_command))
+app.add_typer(devices, name="device")
 
 
 def _print_version(wanted: bool) -> None:

@@ -35,6 +35,7 @@ from privacygames.points.mechanism import (
 from privacygames.points.mesh import Mesh
 from privacygames.points.problem import PointCost, PointProblem
 from privacygames.points.verification import PointVerification
+from privacygames.points.weight_table import PointTable
 from privacygames.points.worst_cost import LargestCost, largest_cost
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "PointMechanism",
     "PointProblem",
     "PointSampleable",
+    "PointTable",
     "PointVerification",
     "Position",
     "PublicPointCertificate",

@@ -124,7 +124,7 @@ def test_one_ledger_is_about_one_case(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [*KINDS, *WITH_DELTA])
 def test_a_release_that_fails_leaves_nothing(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from privacygames.releases.ledger import events
+    from privacygames.releases.ledger import file_rows
 
     releases, secret = session(kind, ledger=tmp_path / "l.db"), SECRETS[kind][0]
     releases.release(secret)
@@ -133,7 +133,7 @@ def test_a_release_that_fails_leaves_nothing(kind: str, tmp_path: Path, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(events, "write_head", broken)
+        patch.setattr(file_rows, "write_head", broken)
         with pytest.raises(KeyboardInterrupt):
             releases.release(secret)
     assert releases.ledger.verify().releases == 1
@@ -182,13 +182,13 @@ def release_and_die(kind: str, path: Path, module: str, name: str) -> None:
     ("kind", "module", "name", "paid"),
     [
         ("cells", "session", "draw_output", False),  # before the draw
-        ("cells", "ledger.events", "write_head", False),  # drawn and written, but not committed
+        ("cells", "ledger.file_rows", "write_head", False),  # drawn and written, but not committed
         ("cells", "ledger_session", "release_from_record", True),  # committed, but not returned
         ("cells with a delta", "session", "draw_output", False),
-        ("cells with a delta", "ledger.events", "write_head", False),
+        ("cells with a delta", "ledger.file_rows", "write_head", False),
         ("points with a delta", "ledger_session", "release_from_record", True),
         ("points", "point_session", "draw_point_output", False),
-        ("points", "ledger.events", "write_head", False),
+        ("points", "ledger.file_rows", "write_head", False),
         ("points", "ledger_session", "release_from_record", True),
     ],
 )

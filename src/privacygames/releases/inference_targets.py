@@ -9,7 +9,7 @@ from privacygames.arrays import FloatArray, as_floats, require_nonnegative
 from privacygames.beliefs import Mobility, Timestamp, to_seconds
 from privacygames.errors import InvalidProblem
 from privacygames.problem import Adversary, DistortionGuarantee, Problem
-from privacygames.releases.ledger import Ledger
+from privacygames.releases.ledger import BaseLedger
 from privacygames.releases.timeline import ReleaseTime, Timeline
 from privacygames.tracking import normalise
 from privacygames.validation import is_integer, is_number
@@ -98,7 +98,7 @@ class TargetInference:
         self._tables = [target.table(problem) for target in targets]
         self._problem, self._mobility, self._timeline = problem, mobility, timeline
 
-    def guarantees(self, ledger: Ledger, when: ReleaseTime) -> tuple[DistortionGuarantee, ...]:
+    def guarantees(self, ledger: BaseLedger, when: ReleaseTime) -> tuple[DistortionGuarantee, ...]:
         """The adversaries whose target exists by then, with their errors for each present secret."""
         if not self._targets:
             return ()

@@ -16,6 +16,7 @@ from privacygames.releases.decimal_epsilon import NOTHING, minus, read_amount
 from privacygames.releases.guarantees import EarlierReleases
 from privacygames.releases.ledger import (
     AccountTerms,
+    BaseLedger,
     Ledger,
     LedgerHead,
     LedgerScope,
@@ -38,7 +39,7 @@ class LedgerSession(ABC, Generic[Secret, Output, AnyPreview]):
     A subclass says in :meth:`_preview` what public information determines, and in :meth:`_entry` what is drawn.
     """
 
-    ledger: Ledger
+    ledger: BaseLedger
     accounts: tuple[Account, ...]
     when_spent: WhenSpent
     _generator: np.random.Generator | None
@@ -48,13 +49,13 @@ class LedgerSession(ABC, Generic[Secret, Output, AnyPreview]):
 
     def _open(
         self,
-        ledger: Ledger | str | os.PathLike[str] | None,
+        ledger: BaseLedger | str | os.PathLike[str] | None,
         scope: LedgerScope,
         when_changed: WhenChanged,
         format_1: LedgerScope | None = None,
     ) -> None:
         """Open the ledger, which must be about this scope, or record the change."""
-        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+        self.ledger = ledger if isinstance(ledger, BaseLedger) else Ledger(ledger)
         self._scope = scope
         self._scope_event = self.ledger.set_scope(scope, when_changed, format_1)
         pairs = zip(self.accounts, self.ledger.balances().scope_period.terms, strict=True)

@@ -16,7 +16,7 @@ from privacygames.points import PointProblem, PointSampleable, design
 from privacygames.releases.budgets import Budgets, point_accounts, point_charges
 from privacygames.releases.decimal_epsilon import float_rounded_down, total
 from privacygames.releases.guarantees import Guarantees, trace_guarantees
-from privacygames.releases.ledger import NO_BELIEF, Ledger, LedgerHead, ReleaseEntry, WhenChanged, point_scope
+from privacygames.releases.ledger import NO_BELIEF, BaseLedger, LedgerHead, ReleaseEntry, WhenChanged, point_scope
 from privacygames.releases.ledger_session import LedgerSession
 from privacygames.releases.place_guarantee import PlaceGuarantee, place_guarantee
 from privacygames.releases.policies import BudgetPolicy, FrequentPlaces, Memoised, Policy, Predictive
@@ -89,7 +89,7 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
         policy: Policy | None = None,
         budget: Budgets = None,
         when_spent: WithoutBudget = "refuse",
-        ledger: Ledger | str | os.PathLike[str] | None = None,
+        ledger: BaseLedger | str | os.PathLike[str] | None = None,
         when_changed: WhenChanged = "refuse",
         clock_tolerance: float | None = CLOCK_TOLERANCE,
         time_limit: float | None = None,

@@ -19,7 +19,7 @@ from privacygames.releases.design_cache import PRESENT_SECRET, DesignCache, Desi
 from privacygames.releases.guarantees import Guarantees, guarantees_after
 from privacygames.releases.inference_targets import InferenceTarget, TargetInference
 from privacygames.releases.ledger import (
-    Ledger,
+    BaseLedger,
     LedgerHead,
     ReleaseEntry,
     WhenChanged,
@@ -102,7 +102,7 @@ class Releases(LedgerSession[int, Label, Preview]):
         budget: Budgets = None,
         when_spent: WhenSpent = "refuse",
         when_impossible: WhenImpossible = "largest",
-        ledger: Ledger | str | os.PathLike[str] | None = None,
+        ledger: BaseLedger | str | os.PathLike[str] | None = None,
         when_changed: WhenChanged = "refuse",
         clock_tolerance: float | None = CLOCK_TOLERANCE,
         reuse: float = 0.0,

@@ -1,8 +1,6 @@
-"""The events of a ledger: what one contains, how it is written and read, and the hash chain over all of them."""
+"""The events of a ledger: what one contains, and the hash chain over all of them."""
 
 import json
-import sqlite3
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from hashlib import sha256
@@ -11,7 +9,6 @@ from typing import Literal
 import numpy as np
 
 from privacygames.arrays import FloatArray
-from privacygames.errors import InvalidFile
 from privacygames.releases.decimal_epsilon import read_amount
 
 NO_BELIEF: FloatArray = np.zeros(0)
@@ -19,17 +16,6 @@ NO_BELIEF: FloatArray = np.zeros(0)
 
 EventKind = Literal["change", "release", "clock"]
 """A change of the ledger's scope, a release, or a correction of the clock."""
-
-COLUMNS = (
-    *("number", "kind", "key", "time", "clocked", "output_index", "mechanism", "secret_mark", "report"),
-    *("likelihood", "belief", "chain_hash"),
-)
-"""The attributes of an event, in the order of the table's columns."""
-
-SELECT_AFTER = (
-    "SELECT id, kind, key, time, clocked, observable, mechanism, place, report, likelihood, belief, chain FROM events "
-    "WHERE id > ? ORDER BY id"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,64 +149,14 @@ def next_chain_hash(previous: str, event: Event) -> str:
     return sha256(json.dumps([previous, *content, *rest]).encode()).hexdigest()
 
 
-def read_events(connection: sqlite3.Connection, after: int = 0) -> Iterator[Event]:
-    """The events after a given one, in order."""
-    query = "SELECT account, amount, total, position FROM charges WHERE event = ? ORDER BY position"
-    for row in connection.execute(SELECT_AFTER, (after,)):
-        charges = connection.execute(query, (row[0],)).fetchall()
-        if [position for *_, position in charges] != list(range(len(charges))):
-            raise InvalidFile(f"the charges of event {row[0]} of a ledger are out of order: it was altered")
-        listed = tuple((account, amount, total) for account, amount, total, _ in charges)
-        yield Event(**dict(zip(COLUMNS, row, strict=True)), charges=listed)
-
-
-def read_event(connection: sqlite3.Connection, kind: EventKind, key: str, name: str) -> Event | None:
-    """The event with a key, once its hash has been checked against the event before it; None if there is none."""
-    row = connection.execute("SELECT id FROM events WHERE kind = ? AND key = ?", (kind, key)).fetchone()
-    if row is None:
-        return None
-    event = next(read_events(connection, row[0] - 1))
-    before = connection.execute("SELECT chain FROM events WHERE id = ?", (row[0] - 1,)).fetchone()
-    head = read_head(connection)
-    previous = before[0] if before is not None else initial_chain_hash("" if head is None else head[0])
-    if next_chain_hash(previous, event) != event.chain_hash:
-        raise InvalidFile(f"{name}: event {event.number}, or one before it, was altered after it was written")
-    return event
-
-
-def last_event(connection: sqlite3.Connection) -> int:
-    """The number of the last event; 0 if there is none."""
-    return int(connection.execute("SELECT coalesce(max(id), 0) FROM events").fetchone()[0])
-
-
-def write_event(connection: sqlite3.Connection, identity: str, previous: str, event: Event) -> Event:
-    """Chain an event to the one before it, and write it with its charges and the new head.
+def linked(previous: str, event: Event) -> Event:
+    """An event with its chain hash.
 
     Args:
-        connection: with an open transaction.
-        identity: the ledger's.
         previous: the chain hash of the event before it.
         event: without its chain hash.
     """
-    linked = replace(event, chain_hash=next_chain_hash(previous, event))
-    row = (linked.number, linked.kind, linked.key, linked.time, linked.clocked, linked.output_index, linked.mechanism)
-    rest = (linked.secret_mark, linked.report, linked.likelihood, linked.belief, linked.chain_hash)
-    connection.execute("INSERT INTO events VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", (*row, *rest))
-    charges = [(linked.number, position, *charge) for position, charge in enumerate(linked.charges)]
-    connection.executemany("INSERT INTO charges VALUES (?,?,?,?,?)", charges)
-    write_head(connection, identity, linked.number, linked.chain_hash)
-    return linked
-
-
-def write_head(connection: sqlite3.Connection, identity: str, events: int, chain_hash: str) -> None:
-    """Record which event is the last."""
-    connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?, ?)", (identity, events, chain_hash))
-
-
-def read_head(connection: sqlite3.Connection) -> tuple[str, int, str] | None:
-    """The ledger's identity, the number of its events and the hash over them; None if that row is missing."""
-    row = connection.execute("SELECT identity, events, chain FROM head").fetchone()
-    return None if row is None else (row[0], row[1], row[2])
+    return replace(event, chain_hash=next_chain_hash(previous, event))
 
 
 def release_record(event: Event, number: int, scope_event: int) -> ReleaseRecord:

@@ -11,7 +11,8 @@ from typing import Any
 from privacygames.errors import GuaranteeViolated, InvalidFile, PrivacyGamesError
 from privacygames.releases.decimal_epsilon import NOTHING, minus, read_amount, total
 from privacygames.releases.ledger.balances import MEMOISED_CHARGING, AccountTerms, LedgerBalances
-from privacygames.releases.ledger.events import Event, read_events, write_event
+from privacygames.releases.ledger.events import Event
+from privacygames.releases.ledger.file_rows import FileRows
 
 OldRelease = tuple[tuple[Any, ...], list[tuple[str, str, int]]]
 OldAccount = tuple[int, str, str | None, float | None, str]
@@ -69,8 +70,9 @@ def upgrade(connection: sqlite3.Connection, name: str, identity: str, create: Ca
         report = {"about": about, "accounts": [each.to_dict() for each in terms], "earlier chain": chain_hash}
         state = LedgerBalances(identity, name)
         event = Event(1, "change", report=json.dumps(report, sort_keys=True))
-        write_event(connection, identity, state.chain_hash, event)
-        _write(connection, state.add_all(read_events(connection)), rows)
+        stored = FileRows(connection, name)
+        stored.write(identity, state.chain_hash, event)
+        _write(stored, state.add_all(stored.events()), rows)
         if blob is not None:
             connection.execute("INSERT INTO beliefs VALUES (1, ?)", blob)
 
@@ -85,7 +87,7 @@ def _rows(connection: sqlite3.Connection) -> list[OldRelease]:
     return [(row, connection.execute(query, (row[0],)).fetchall()) for row in rows]
 
 
-def _write(connection: sqlite3.Connection, state: LedgerBalances, rows: list[OldRelease]) -> None:
+def _write(stored: FileRows, state: LedgerBalances, rows: list[OldRelease]) -> None:
     """Write every release of an older ledger as an event."""
     for (number, *values, likelihood, belief, _), charges in rows:
         key, time, clocked, observable, mechanism, report = values
@@ -106,8 +108,8 @@ def _write(connection: sqlite3.Connection, state: LedgerBalances, rows: list[Old
             belief=belief,
             charges=tuple(listed),
         )
-        write_event(connection, state.identity, state.chain_hash, event)
-        state.add_all(read_events(connection, after=number))
+        stored.write(state.identity, state.chain_hash, event)
+        state.add_all(stored.events(after=number))
 
 
 def _verify(rows: Iterable[OldRelease], limits: list[OldAccount], belief: bytes | None, name: str) -> str:

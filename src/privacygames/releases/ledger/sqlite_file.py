@@ -11,8 +11,11 @@ from pathlib import Path
 
 from privacygames.atomic_io import fsync_directory
 from privacygames.errors import InvalidFile, InvalidProblem, SolveFailed, Status, UnreadableFile
-from privacygames.releases.ledger.events import initial_chain_hash, write_head
+from privacygames.releases.ledger.base import BaseLedger
+from privacygames.releases.ledger.events import initial_chain_hash
+from privacygames.releases.ledger.file_rows import FileRows, require_intact, write_head
 from privacygames.releases.ledger.old_versions import OLD_TABLES, upgrade
+from privacygames.releases.ledger.rows import LedgerRows
 
 MAGIC = b"SQLite format 3\x00"
 """The first bytes of every SQLite database."""
@@ -43,7 +46,7 @@ VERSION = 3
 """Version of the tables, in the header of the file."""
 
 
-class LedgerFile:
+class LedgerFile(BaseLedger):
     """An SQLite file that any number of processes and threads can use at once.
 
     Args:
@@ -54,9 +57,9 @@ class LedgerFile:
         if path is not None and not isinstance(path, str | os.PathLike):
             raise InvalidProblem("a ledger is a file: give its path, or None to keep it in memory")
         self.path = None if path is None else Path(path)
-        self.name = "the ledger" if self.path is None else self.path.name
+        super().__init__("the ledger" if self.path is None else self.path.name)
         self._lock = threading.RLock()
-        self._process, self._closed, self._wrote = os.getpid(), False, False
+        self._process, self._closed = os.getpid(), False
         self._connection = self._open()
         self._inherited: list[sqlite3.Connection] = []
 
@@ -112,15 +115,16 @@ class LedgerFile:
             yield self._connection
 
     @contextmanager
-    def _transaction(self, kind: str = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
+    def _transaction(self, kind: str = "IMMEDIATE") -> Iterator[LedgerRows]:
         """An atomic transaction; within another transaction of this handle, a part of it."""
         with self._connected() as connection:
+            rows = FileRows(connection, self.name)
             if connection.in_transaction:
-                yield connection
+                yield rows
                 return
             connection.execute(f"BEGIN {kind}")
             try:
-                yield connection
+                yield rows
                 connection.execute("COMMIT")
                 self._committed()
             except BaseException:
@@ -133,23 +137,10 @@ class LedgerFile:
                 self._wrote = False
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _reading(self) -> Iterator[LedgerRows]:
         """A read transaction: all reads see one state of the file."""
-        with self._transaction("DEFERRED") as connection:
-            yield connection
-
-    def _committed(self) -> None:
-        """Called after a commit."""
-
-    def _rolled_back(self) -> None:
-        """Called after a transaction that wrote was rolled back."""
-
-
-def require_intact(connection: sqlite3.Connection, name: str, check: str) -> None:
-    """Refuse a file whose pages are damaged."""
-    report = connection.execute(f"PRAGMA {check}(1)").fetchone()[0]
-    if report != "ok":
-        raise InvalidFile(f"{name} is damaged: {report[:200]}")
+        with self._transaction("DEFERRED") as rows:
+            yield rows
 
 
 def _open_or_create(path: Path) -> None:

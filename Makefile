@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup demo studio browser test check fuzz bench spark docs docs-serve format clean
+.PHONY: help setup demo studio browser postgresql test check fuzz bench spark docs docs-serve format clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,10 +40,16 @@ browser:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq chromium >/dev/null 2>&1; } || \
 	  echo "There is no chromium, and it cannot be installed: the studio's browser tests are skipped."
 
+# The store's tests start a PostgreSQL server of their own; where Debian's cannot be had they are skipped, and say so.
+postgresql:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
+	  { [ "$$(id -u)" = 0 ] && apt-get install -y -qq postgresql >/dev/null 2>&1; } || \
+	  echo "There is no PostgreSQL, and it cannot be installed: its tests are skipped."
+
 test: setup  ## Run the tests, but for the slow ones: seven minutes on two cores
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-check: setup browser  ## What CI runs: lint, format, strict types, import layers, and every test (the docs are built by one)
+check: setup browser postgresql  ## What CI runs: lint, format, strict types, import layers, and every test (the docs are built by one)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[gpu]' || \
 	  echo "PyTorch cannot be installed here: the tests of its engine are skipped."
 	$(BIN)/ruff check .

@@ -28,6 +28,7 @@ class Status(Enum):
     INVALID_FILE = "not a readable file of this kind: fetch it again, or upgrade privacygames"
     SPENT = "the budget is spent: wait until its window has passed, or choose what to release then with when_spent"
     FILE_TROUBLE = "a file cannot be read or written: check its name and permissions"
+    UNAVAILABLE = "the database cannot be reached: nothing was returned; try again, with the same key"
 
     @property
     def advice(self) -> str:
@@ -209,6 +210,19 @@ class BudgetExceeded(PrivacyGamesError):
     """
 
     status = Status.SPENT
+
+
+class StoreUnavailable(PrivacyGamesError):
+    """The database of a store cannot be reached, or is busy: no output was returned.
+
+    Where a release had begun, it is not known whether it was committed. The same call with the same key is charged
+    at most once.
+
+    >>> pg.StoreUnavailable("the database was stopped").status.name
+    'UNAVAILABLE'
+    """
+
+    status = Status.UNAVAILABLE
 
 
 class Cancelled(PrivacyGamesError):

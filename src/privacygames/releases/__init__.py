@@ -42,6 +42,7 @@ from privacygames.releases.policies import (
 )
 from privacygames.releases.release import Balance, PointPreview, Preview, Release, TargetResult
 from privacygames.releases.session import Releases
+from privacygames.releases.store import LedgerStore, StoredLedger
 from privacygames.releases.timeline import CLOCK_TOLERANCE
 from privacygames.releases.validation import WhenSpent
 
@@ -58,6 +59,7 @@ __all__ = [
     "InferenceTarget",
     "Ledger",
     "LedgerBalances",
+    "LedgerStore",
     "Memoised",
     "PlaceGuarantee",
     "PointPreview",
@@ -69,6 +71,7 @@ __all__ = [
     "Release",
     "ReleaseRecord",
     "Releases",
+    "StoredLedger",
     "TargetResult",
     "VerifiedLedger",
     "WhenSpent",

@@ -20,12 +20,16 @@ from privacygames.releases.ledger.events import (
     ReleaseRecord,
     initial_chain_hash,
 )
+from privacygames.releases.ledger.file_rows import require_intact
 from privacygames.releases.ledger.ledger import Ledger
 from privacygames.releases.ledger.rows import LedgerRows
 from privacygames.releases.ledger.scope import LedgerScope, WhenChanged, format_1_scope, ledger_scope, point_scope
+from privacygames.releases.ledger.sqlite_file import LOCK_TIMEOUT, PRAGMAS, open_or_create, translated
 
 __all__ = [
+    "LOCK_TIMEOUT",
     "NO_BELIEF",
+    "PRAGMAS",
     "AccountTerms",
     "BaseLedger",
     "Event",
@@ -42,5 +46,8 @@ __all__ = [
     "initial_chain_hash",
     "ledger_scope",
     "max_log_ratio",
+    "open_or_create",
     "point_scope",
+    "require_intact",
+    "translated",
 ]

@@ -71,14 +71,14 @@ class LedgerFile(BaseLedger):
 
     def _open(self) -> sqlite3.Connection:
         if self.path is not None:
-            _open_or_create(self.path)
+            open_or_create(self.path)
         target = ":memory:" if self.path is None else str(self.path)
         try:
             connection = sqlite3.connect(target, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
         except sqlite3.Error:
             raise UnreadableFile(target, "SQLite cannot open it") from None
         try:
-            with _translated(self.name):
+            with translated(self.name):
                 for pragma in (*PRAGMAS, "journal_mode = WAL"):
                     connection.execute(f"PRAGMA {pragma}")
                 prepare(connection, self.name)
@@ -101,7 +101,7 @@ class LedgerFile(BaseLedger):
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, _translated(self.name):
+        with self._lock, translated(self.name):
             if self._closed:
                 raise InvalidProblem(f"{self.name} was closed: open it again")
             if self._process != os.getpid():  # a connection must not be carried into a forked process
@@ -143,7 +143,7 @@ class LedgerFile(BaseLedger):
             yield rows
 
 
-def _open_or_create(path: Path) -> None:
+def open_or_create(path: Path) -> None:
     """Refuse a file that is not a database; create a missing one that only its owner can read."""
     try:
         if not path.exists():
@@ -160,7 +160,7 @@ def _open_or_create(path: Path) -> None:
 
 
 @contextmanager
-def _translated(name: str) -> Iterator[None]:
+def translated(name: str) -> Iterator[None]:
     """Translate the errors of SQLite into those of the library."""
     try:
         yield

@@ -112,6 +112,7 @@ if TYPE_CHECKING:  # what type checkers read; at run time each name is imported 
     )
     from privacygames.releases import (
         Budget as Budget,
+        FixedReleases as FixedReleases,
         Guarantees as Guarantees,
         InferenceTarget as InferenceTarget,
         Ledger as Ledger,
@@ -235,6 +236,7 @@ _PACKAGES = {
     ),
     "releases": (
         "Budget",
+        "FixedReleases",
         "Guarantees",
         "InferenceTarget",
         "Ledger",

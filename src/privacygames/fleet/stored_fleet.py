@@ -135,6 +135,17 @@ class StoredFleet(ABC, Generic[AnySampler]):
         visits, source = prior_source_of(snapshot.record(self._find(snapshot, name)))
         return {"visits": visits, "prior_from": source}
 
+    def record_checksum(self, name: str) -> str:
+        """SHA-256 of a person's record: another one after their prior was updated.
+
+        >>> ages = pg.Numbers([20, 30, 40])
+        >>> fleet = pg.fleet.design({"ann": pg.Prior.uniform(ages)}, out="fleet", epsilon=0.1, jobs=1)
+        >>> len(fleet.record_checksum("ann"))
+        64
+        """
+        snapshot = self._current
+        return snapshot.location(self._find(snapshot, name)).checksum.hex()
+
     def verify(
         self, *, jobs: int | None = 1, scheduler: Scheduler | None = None, progress: ProgressCallback | None = None
     ) -> int:

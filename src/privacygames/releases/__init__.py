@@ -1,7 +1,8 @@
 """Releases of one secret over time, against the belief at each time, within budgets of ε.
 
 One release, in the order in which :class:`Releases` (``session.py``) performs it. :class:`PointReleases`
-(``point_session.py``), for secrets that are points, maintains no belief. Both are sessions of ``ledger_session.py``.
+(``point_session.py``), for secrets that are points, and :class:`FixedReleases` (``fixed_session.py``), for cells and
+labels with one mechanism, maintain no belief. All are sessions of ``ledger_session.py``.
 
 1. ``timeline.py`` gives the time of the release and advances the belief to it; ``ledger/`` gives what was spent.
 2. ``policies.py`` chooses a mechanism from this public information. ``design_cache.py`` designs it or reuses a design;
@@ -24,6 +25,7 @@ about a place; ``validation.py`` checks the arguments.
 """
 
 from privacygames.releases.budgets import Budget
+from privacygames.releases.fixed_session import FixedReleases
 from privacygames.releases.guarantees import Guarantees
 from privacygames.releases.inference_targets import InferenceTarget
 from privacygames.releases.ledger import Ledger, LedgerBalances, ReleaseRecord, VerifiedLedger
@@ -40,7 +42,7 @@ from privacygames.releases.policies import (
     Predictive,
     PublicState,
 )
-from privacygames.releases.release import Balance, PointPreview, Preview, Release, TargetResult
+from privacygames.releases.release import Balance, FixedPreview, PointPreview, Preview, Release, TargetResult
 from privacygames.releases.session import Releases
 from privacygames.releases.store import LedgerStore, StoredLedger
 from privacygames.releases.timeline import CLOCK_TOLERANCE
@@ -54,6 +56,8 @@ __all__ = [
     "Choice",
     "EvenSpread",
     "Fixed",
+    "FixedPreview",
+    "FixedReleases",
     "FrequentPlaces",
     "Guarantees",
     "InferenceTarget",

@@ -15,6 +15,7 @@ from privacygames.releases.budgets import Account, Spent, remaining
 from privacygames.releases.decimal_epsilon import NOTHING, minus, read_amount
 from privacygames.releases.guarantees import EarlierReleases
 from privacygames.releases.ledger import (
+    NO_BELIEF,
     AccountTerms,
     BaseLedger,
     Ledger,
@@ -73,6 +74,30 @@ class LedgerSession(ABC, Generic[Secret, Output, AnyPreview]):
     @abstractmethod
     def _entry(self, preview: AnyPreview, secret: Secret, key: str | None) -> ReleaseEntry:
         """Draw the output, and record everything that follows from it. Runs inside the ledger's transaction."""
+
+    def _entry_without_belief(
+        self, preview: AnyPreview, drawn: DrawnOutput, key: str | None, *, new_function: bool
+    ) -> ReleaseEntry:
+        """The entry of an output where no belief is maintained.
+
+        Args:
+            preview: the release.
+            drawn: its output.
+            key: the caller's name for it.
+            new_function: whether memoised outputs come from a function that was not used before.
+        """
+        return ReleaseEntry(
+            key=key,
+            time=preview.when.time,
+            clocked=preview.when.clocked,
+            output_index=drawn.output_index,
+            mechanism=drawn.mechanism,
+            secret_mark=drawn.secret_mark,
+            report=self._report(drawn, preview, self._general_remarks(preview, new_function=new_function)),
+            charges=drawn.charges,
+            likelihood=None,
+            log_belief=NO_BELIEF,
+        )
 
     def _release(self, secret: Secret, at: Timestamp | None, key: str | None) -> Release[Output]:
         """The stored release with this key, or a new one, charged and committed."""

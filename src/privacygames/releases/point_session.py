@@ -16,7 +16,7 @@ from privacygames.points import PointProblem, PointSampleable, design
 from privacygames.releases.budgets import Budgets, point_accounts, point_charges
 from privacygames.releases.decimal_epsilon import float_rounded_down, total
 from privacygames.releases.guarantees import Guarantees, trace_guarantees
-from privacygames.releases.ledger import NO_BELIEF, BaseLedger, LedgerHead, ReleaseEntry, WhenChanged, point_scope
+from privacygames.releases.ledger import BaseLedger, LedgerHead, ReleaseEntry, WhenChanged, point_scope
 from privacygames.releases.ledger_session import LedgerSession
 from privacygames.releases.place_guarantee import PlaceGuarantee, place_guarantee
 from privacygames.releases.policies import BudgetPolicy, FrequentPlaces, Memoised, Policy, Predictive
@@ -194,19 +194,7 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
     def _entry(self, preview: PointPreview, secret: FloatArray, key: str | None) -> ReleaseEntry:
         drawn = self._output(preview, secret)
         memoised = preview.mechanism is not None and self.policy.charging == "places"
-        new_function = memoised and not preview.used_before
-        return ReleaseEntry(
-            key=key,
-            time=preview.when.time,
-            clocked=preview.when.clocked,
-            output_index=drawn.output_index,
-            mechanism=drawn.mechanism,
-            secret_mark=drawn.secret_mark,
-            report=self._report(drawn, preview, self._general_remarks(preview, new_function=new_function)),
-            charges=drawn.charges,
-            likelihood=None,
-            log_belief=NO_BELIEF,
-        )
+        return self._entry_without_belief(preview, drawn, key, new_function=memoised and not preview.used_before)
 
     def _output(self, preview: PointPreview, point: FloatArray) -> DrawnOutput:
         function = None if preview.mechanism is None else self._function(preview.mechanism)

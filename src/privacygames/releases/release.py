@@ -10,6 +10,7 @@ import numpy as np
 from privacygames.arrays import FloatArray
 from privacygames.beliefs import Prior
 from privacygames.errors import InvalidFile
+from privacygames.mechanism import Mechanism
 from privacygames.points import PointSampleable
 from privacygames.problem import DistortionGuarantee, Problem, format_epsilon
 from privacygames.releases.budgets import Spent, more_releases, releases_left, share_text
@@ -55,6 +56,21 @@ class NextRelease:
     spent: tuple[Spent, ...]
     last_output: int | None
     used_before: bool
+
+
+@dataclass(frozen=True, eq=False)
+class FixedPreview(NextRelease):
+    """The next release from a fixed mechanism, from public information alone: no secret was read.
+
+    Attributes:
+        mechanism: the mechanism; None if the budget is spent.
+
+    >>> mechanism = pg.design(pg.Problem(pg.Prior.uniform(pg.Numbers([20, 30, 40]))), epsilon=0.1)
+    >>> pg.FixedReleases(mechanism).preview().charges
+    (Decimal('0.1'),)
+    """
+
+    mechanism: Mechanism | None
 
 
 @dataclass(frozen=True, eq=False)

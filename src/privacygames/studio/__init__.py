@@ -1,8 +1,47 @@
 """The studio: a page and the HTTP API behind it, on this machine only. It contains no mathematics."""
 
+from privacygames.studio.error_handlers import add_error_handlers
 from privacygames.studio.http_api import create_app
+from privacygames.studio.http_errors import Refused
 from privacygames.studio.job_queue import JobQueue, Ticket
 from privacygames.studio.limits import Limits
-from privacygames.studio.serving import Address, serve
+from privacygames.studio.requests import Body, ErrorBody, LabelBody
+from privacygames.studio.security import LOOPBACK, Asgi, Guard, Message, Receive, Scope, Send
+from privacygames.studio.serving import (
+    LONGEST_HEAD,
+    Address,
+    bounded_protocol,
+    check_token_strength,
+    listener_at,
+    require_safe,
+    serve,
+)
+from privacygames.studio.views import json_label, label_from
 
-__all__ = ["Address", "JobQueue", "Limits", "Ticket", "create_app", "serve"]
+__all__ = [
+    "LONGEST_HEAD",
+    "LOOPBACK",
+    "Address",
+    "Asgi",
+    "Body",
+    "ErrorBody",
+    "Guard",
+    "JobQueue",
+    "LabelBody",
+    "Limits",
+    "Message",
+    "Receive",
+    "Refused",
+    "Scope",
+    "Send",
+    "Ticket",
+    "add_error_handlers",
+    "bounded_protocol",
+    "check_token_strength",
+    "create_app",
+    "json_label",
+    "label_from",
+    "listener_at",
+    "require_safe",
+    "serve",
+]

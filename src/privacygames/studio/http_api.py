@@ -8,17 +8,15 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 
 from privacygames.beliefs import Prior
-from privacygames.errors import InvalidProblem, PrivacyGamesError
+from privacygames.errors import InvalidProblem
 from privacygames.immutable import to_json_value
 from privacygames.mechanism import Mechanism
 from privacygames.mechanism_files import load_bytes
 from privacygames.studio.app_state import AppState
+from privacygames.studio.error_handlers import add_error_handlers
 from privacygames.studio.exports import (
     COMMAND,
     EXPORTS,
@@ -29,7 +27,7 @@ from privacygames.studio.exports import (
     shareable_problem,
     shareable_report,
 )
-from privacygames.studio.http_errors import Refused, error_body, status_code
+from privacygames.studio.http_errors import Refused
 from privacygames.studio.limits import Limits
 from privacygames.studio.point_source import PointProblemSource
 from privacygames.studio.point_views import (
@@ -110,7 +108,7 @@ def create_app(
         lifespan=lifespan,
         responses=ERRORS,
     )
-    _add_errors(app)
+    add_error_handlers(app)
     _add_problems(app, state)
     _add_jobs(app, state)
     _add_mechanisms(app, state)
@@ -119,38 +117,6 @@ def create_app(
         _add_map(app, state)
         _add_page(app)
     return Guard(app, hosts=hosts, token=token, limits=limits, image_source=lambda: state.tile_origin)
-
-
-def _add_errors(app: FastAPI) -> None:
-    @app.exception_handler(PrivacyGamesError)
-    def of_library(_: Request, error: PrivacyGamesError) -> JSONResponse:
-        code = status_code(error)
-        return JSONResponse(error_body(error), code, headers={"retry-after": "5"} if code == 429 else None)
-
-    @app.exception_handler(RequestValidationError)
-    def of_request(_: Request, error: RequestValidationError) -> JSONResponse:
-        # The message has the place and what is allowed there, never the value; an unknown key may be a value, too.
-        known = [each for each in error.errors() if each["type"] != "extra_forbidden"]
-        messages = [f"{'.'.join(_safe(part) for part in each['loc'])}: {each['msg']}" for each in known]
-        if len(known) < len(error.errors()):
-            messages.append("there is an unknown field")
-        body = error_body(Refused(422, "INVALID", "; ".join(messages)[:1000]))
-        if known and len(known[0]["loc"]) > 1:
-            parts = [_safe(part) for part in known[0]["loc"][1:]]  # without "body", "path" or "query"
-            body = {"error": {**_json(body["error"]), "field": parts[-1], "pointer": "/" + "/".join(parts)}}
-        return JSONResponse(body, 422)
-
-    @app.exception_handler(HTTPException)
-    def of_routing(_: Request, error: HTTPException) -> JSONResponse:
-        sentences = {404: "there is nothing at this address", 405: "this address does not take that method"}
-        message = sentences.get(error.status_code, "the request cannot be read")
-        refusal = Refused(error.status_code, "REFUSED", message)
-        return JSONResponse(error_body(refusal), error.status_code, headers=error.headers)
-
-
-def _safe(part: object) -> str:
-    """A part of the location of an error in a request; "…" if it may be a value."""
-    return part if isinstance(part, str) and part.isidentifier() and len(part) < 30 else "…"
 
 
 def _add_problems(app: FastAPI, state: AppState) -> None:

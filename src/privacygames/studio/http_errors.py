@@ -16,6 +16,7 @@ CODES = {
     Status.CANCELLED: 409,
     Status.WORKERS_DIED: 503,
     Status.TIME_LIMIT: 503,
+    Status.UNAVAILABLE: 503,
 }
 """HTTP status code by the status of an error; 422 for the others: the request cannot be processed."""
 

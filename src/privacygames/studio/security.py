@@ -124,17 +124,27 @@ class Guard:
         navigation = scope["path"] == "/" and _all(scope, b"sec-fetch-mode") == ["navigate"]
         if site and site[0] not in ("same-origin", "none") and not navigation:
             raise Refused(403, "ORIGIN", "pages from elsewhere may not use this server")
-        if self.token is not None and scope["path"].startswith("/api"):
-            self._check_token(self.token, scope, local=_without_port(name) in LOOPBACK)
+        self.authorise(scope, local=_without_port(name) in LOOPBACK)
 
-    def _check_token(self, token: str, scope: Scope, *, local: bool) -> None:
+    def authorise(self, scope: Scope, *, local: bool) -> None:
+        """Refuse a request to the API without the token, where there is one."""
+        if self.token is not None and scope["path"].startswith("/api"):
+            expected = f"Bearer {self.token}".encode()
+            self.check_token(lambda sent: hmac.compare_digest(sent, expected), scope, local=local)
+
+    def check_token(self, is_right: Callable[[bytes], bool], scope: Scope, *, local: bool) -> None:
         """Refuse a wrong token, and after several of them every token of that address for a while.
 
         All users of this machine share its address. So requests from it under a name of loopback are refused for wrong
         tokens only: nobody can lock out the owner.
+
+        Args:
+            is_right: whether a value of the header Authorization is right.
+            scope: the request.
+            local: whether the server is called by a name of loopback.
         """
         sent = _all(scope, b"authorization")
-        right = len(sent) == 1 and hmac.compare_digest(sent[0].encode("latin-1"), f"Bearer {token}".encode())
+        right = len(sent) == 1 and is_right(sent[0].encode("latin-1"))
         address = str((scope.get("client") or ("", 0))[0])
         if right and local and is_loopback(address):
             return
@@ -224,7 +234,7 @@ async def _refuse(send: Send, refusal: Refused) -> None:
     headers += [(b"connection", b"close")]  # the rest of the body is not read
     if refusal.code == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    if refusal.code == 429:
+    if refusal.code in (429, 503):
         headers.append((b"retry-after", str(refusal.retry_after).encode()))
     await send({"type": "http.response.start", "status": refusal.code, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -83,22 +83,14 @@ def serve(
     """
     import uvicorn
 
-    if token is None and not address.is_loopback:
-        raise InvalidProblem(
-            f"{address.host} can be reached from other machines: set a token in the environment variable "
-            "PRIVACYGAMES_TOKEN, or use 127.0.0.1"
-        )
-    if not address.allowed():
-        raise InvalidProblem(f"{address.host} is every address of this machine: give the server's name with --name")
-    if token is not None:
-        _check_token(token)
+    require_safe(address, token, has_tokens=token is not None)
     limits = limits or Limits()
-    listener = _listener(address)
+    listener = listener_at(address)
     actual = Address(address.host, listener.getsockname()[1], address.names)
     app = create_app(limits=limits, hosts=actual.allowed(), token=token, page=page)
     config = uvicorn.Config(
         app,
-        http=_protocol(limits.body_seconds, limits.connections),
+        http=bounded_protocol(limits.body_seconds, limits.connections),
         ws="none",
         access_log=False,  # addresses of clients are private
         log_level="error",  # not what clients send
@@ -117,7 +109,26 @@ def serve(
         Server(config).run(sockets=[listener])
 
 
-def _check_token(token: str) -> None:
+def require_safe(address: Address, token: str | None, *, has_tokens: bool) -> None:
+    """Refuse to serve other machines without a token, every address without a name, and a token that is guessed.
+
+    Args:
+        address: the address to listen on.
+        token: the token in the environment, if any.
+        has_tokens: whether requests need a token.
+    """
+    if not has_tokens and not address.is_loopback:
+        raise InvalidProblem(
+            f"{address.host} can be reached from other machines: set a token in the environment variable "
+            "PRIVACYGAMES_TOKEN, or use 127.0.0.1"
+        )
+    if not address.allowed():
+        raise InvalidProblem(f"{address.host} is every address of this machine: give the server's name with --name")
+    if token is not None:
+        check_token_strength(token)
+
+
+def check_token_strength(token: str) -> None:
     """Refuse a token that is easily guessed."""
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
         raise InvalidProblem(f"the token must be {SHORTEST_TOKEN} or more printable ASCII characters")
@@ -125,7 +136,8 @@ def _check_token(token: str) -> None:
         raise InvalidProblem(f"the token must have {LEAST_VARIED} or more different characters: choose it at random")
 
 
-def _listener(address: Address) -> socket.socket:
+def listener_at(address: Address) -> socket.socket:
+    """A socket that is bound to an address."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     # With the protocol named, asyncio sends small responses at once instead of waiting for more data.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -141,7 +153,7 @@ def _listener(address: Address) -> socket.socket:
     return listener
 
 
-def _protocol(seconds: float, connections: int) -> Any:
+def bounded_protocol(seconds: float, connections: int) -> Any:
     """Uvicorn's protocol with limits; the original waits for ever for the head of a request and refuses in plain text.
 
     This one has a time limit and a limit of connections, and refuses in the one shape of an error.

@@ -23,7 +23,14 @@ from privacygames.releases.ledger.events import (
 from privacygames.releases.ledger.file_rows import require_intact
 from privacygames.releases.ledger.ledger import Ledger
 from privacygames.releases.ledger.rows import LedgerRows
-from privacygames.releases.ledger.scope import LedgerScope, WhenChanged, format_1_scope, ledger_scope, point_scope
+from privacygames.releases.ledger.scope import (
+    LedgerScope,
+    WhenChanged,
+    fixed_scope,
+    format_1_scope,
+    ledger_scope,
+    point_scope,
+)
 from privacygames.releases.ledger.sqlite_file import LOCK_TIMEOUT, PRAGMAS, open_or_create, translated
 
 __all__ = [
@@ -42,6 +49,7 @@ __all__ = [
     "ReleaseRecord",
     "VerifiedLedger",
     "WhenChanged",
+    "fixed_scope",
     "format_1_scope",
     "initial_chain_hash",
     "ledger_scope",

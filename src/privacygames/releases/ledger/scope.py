@@ -76,6 +76,24 @@ def point_scope(region: Region, observables: Space, charging: str, accounts: tup
     return LedgerScope(about, account_terms(accounts))
 
 
+def fixed_scope(space: Space, observables: Space, charging: str, accounts: tuple[Account, ...]) -> LedgerScope:
+    """The scope of releases from fixed mechanisms, which depends on no belief: a prior may change within it.
+
+    Args:
+        space: the space of the secrets.
+        observables: the space of outputs.
+        charging: ``"releases"`` or ``"places"``.
+        accounts: what releases are charged to.
+    """
+    about = {
+        DIGESTS: "2",
+        "counts": charging,
+        "observables": space_digest(observables),
+        "start": digest_of("start without belief", space_digest(space)),
+    }
+    return LedgerScope(about, account_terms(accounts))
+
+
 def scope_digests(problem: Problem, mobility: Mobility, charging: str) -> dict[str, str]:
     """Digests of what must be equal in all processes that use one ledger."""
     start = content_hash(problem.prior.probabilities), mobility.fingerprint, space_digest(problem.space)

@@ -27,6 +27,7 @@ from privacygames.cli import (
     replay,
     sample,
     serve,
+    store,
     study,
     verify,
 )
@@ -46,6 +47,7 @@ EXIT_CODES = {
     Status.INVALID_FILE: 7,
     Status.FILE_TROUBLE: 8,
     Status.TIME_LIMIT: 9,
+    Status.UNAVAILABLE: 8,
     Status.SPENT: 10,
     Status.CANCELLED: INTERRUPTED,
 }
@@ -53,7 +55,8 @@ EXIT_CODES = {
 EPILOG = (
     "Exit status: 0 done, 2 wrong usage, 3 the problem is not valid, 4 no mechanism meets the bounds, "
     "5 the solver failed, 6 a guarantee does not hold, 7 not a readable mechanism file, "
-    "8 a file cannot be read or written, 9 stopped by the time limit, 10 the budget is spent, 130 interrupted."
+    "8 a file or a database cannot be read or written, 9 stopped by the time limit, 10 the budget is spent, "
+    "130 interrupted."
 )
 
 app = typer.Typer(
@@ -163,6 +166,19 @@ devices = typer.Typer(
 for device_command in (device.export, device.verify):
     devices.command(epilog=EPILOG, cls=PlainCommand)(with_exit_status(device_command))
 app.add_typer(devices, name="device")
+
+stores = typer.Typer(
+    help="The ledgers of many people in one database: show, verify, erase, back up, move.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    cls=PlainGroup,
+)
+for store_command in (
+    *(store.show, store.verify, store.erase, store.scrub, store.prune, store.backup, store.copy),
+    *(store.migrate, store.token, store.key),
+):
+    stores.command(epilog=EPILOG, cls=PlainCommand)(with_exit_status(store_command))
+app.add_typer(stores, name="store")
 
 
 def _print_version(wanted: bool) -> None:

@@ -48,7 +48,7 @@ def show(
         return
     print_rows(
         f"{file.name}: releases made: {len(records)}",
-        [_account_row(each) for each in accounts],
+        [account_row(each) for each in accounts],
         ("budget", "epsilon is counted", "spent in all", ANY_PAIR, "limit", "left"),
     )
     _print_with_delta(state.verified().with_delta)
@@ -169,7 +169,7 @@ def _show_tables(file: Path, ledger: "ReleaseLedger", last: int, *, as_json: boo
         print_rows(f"The last {min(last, len(entries))}", rows, ("time", "columns", "mechanism", "epsilon", "account"))
 
 
-def _account_row(account: dict[str, object]) -> tuple[str, ...]:
+def account_row(account: dict[str, object]) -> tuple[str, ...]:
     """An account as a table shows it."""
     spent, limit, any_pair = account["spent"], account["limit"], account["any_pair"]
     columns: tuple[object, ...] = (account["counted"], spent, any_pair, limit)

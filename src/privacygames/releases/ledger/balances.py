@@ -249,6 +249,7 @@ class LedgerBalances:
         self.events, self.releases, self.charges, self.chain_hash = 0, 0, 0, initial_chain_hash(identity)
         self.scope_periods: list[ScopePeriod] = [ScopePeriod(0, {}, ())]
         self.accounts: dict[str, AccountBalance] = {}
+        self.mechanisms: set[str] = set()
         self.last: Event | None = None
         self.time, self.clocked = 0.0, 0
         self.times: list[float] = []
@@ -367,6 +368,8 @@ class LedgerBalances:
             self._charge(event, name, amount, stated, secret_mark)
         self.releases, self.last, self.time, self.clocked = self.releases + 1, event, event.time, event.clocked
         self.times.append(event.time)
+        if event.mechanism is not None:
+            self.mechanisms.add(event.mechanism)
 
     def _add_clock(self, event: Event) -> None:
         to = event.time

@@ -116,7 +116,7 @@ class BaseLedger(ABC):
     def has_used(self, mechanism: str) -> bool:
         """Whether a mechanism, or a memoised function drawn from one, was used before."""
         with self._reading() as rows:
-            return rows.has_used(mechanism)
+            return mechanism in self._synchronise(rows).mechanisms
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:

@@ -78,11 +78,6 @@ class FileRows(LedgerRows):
         query = "SELECT max(id) FROM events WHERE kind = 'change' AND id < ?"
         return int(self.connection.execute(query, (number,)).fetchone()[0])
 
-    def has_used(self, mechanism: str) -> bool:
-        """Whether a release has this mechanism."""
-        query = "SELECT 1 FROM events WHERE mechanism = ?"
-        return self.connection.execute(query, (mechanism,)).fetchone() is not None
-
     def likelihoods(self, after: int) -> list[bytes | None]:
         """The stored likelihoods of the releases after an event, in order."""
         query = "SELECT likelihood FROM events WHERE kind = 'release' AND id > ? ORDER BY id"

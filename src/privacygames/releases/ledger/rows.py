@@ -51,10 +51,6 @@ class LedgerRows(ABC):
         """The number of the event that set the scope in force at an event."""
 
     @abstractmethod
-    def has_used(self, mechanism: str) -> bool:
-        """Whether a release has this mechanism."""
-
-    @abstractmethod
     def likelihoods(self, after: int) -> list[bytes | None]:
         """The stored likelihoods of the releases after an event, in order."""
 

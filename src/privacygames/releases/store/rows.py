@@ -1,7 +1,7 @@
 """The rows of one person's ledger in a store, inside a transaction; what is written is sent at its end."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from privacygames.canonical import digest_of
@@ -54,6 +54,16 @@ class StoreRows(LedgerRows):
         self._now, self._key_seconds = now, key_seconds
         self._committed = head
         self.pending: list[Event] = []
+        self._known_keys: dict[str, int | None] = {}
+
+    @property
+    def person(self) -> int:
+        """The number of the person."""
+        return self._head.number
+
+    def know_keys(self, events: Mapping[str, int | None]) -> None:
+        """Take note of the events of stored keys, None for those that are not used, which were read all at once."""
+        self._known_keys = dict(events)
 
     def savepoint(self) -> tuple[PersonHead, int]:
         """What :meth:`restore` takes to undo everything written after this moment."""
@@ -108,6 +118,8 @@ class StoreRows(LedgerRows):
         for event in self.pending:
             if event.key == stored_key:
                 return event.number
+        if stored_key in self._known_keys:
+            return self._known_keys[stored_key]
         query = "SELECT event FROM keys WHERE person = ? AND digest = ? AND expires > ?"
         rows = self._database.rows(query, (self._head.number, stored_key, self._now))
         return int(rows[0][0]) if rows else None
@@ -138,13 +150,6 @@ class StoreRows(LedgerRows):
         changes = [event.number for event in self.pending if event.kind == "change" and event.number < number]
         query = "SELECT coalesce(max(id), 0) FROM events WHERE person = ? AND kind = 'change' AND id < ?"
         return max([int(self._database.rows(query, (self._head.number, number))[0][0]), *changes])
-
-    def has_used(self, mechanism: str) -> bool:
-        """Whether a release has this mechanism."""
-        if any(event.mechanism == mechanism for event in self.pending):
-            return True
-        query = "SELECT 1 FROM events WHERE person = ? AND mechanism = ? LIMIT 1"
-        return bool(self._database.rows(query, (self._head.number, mechanism)))
 
     def likelihoods(self, after: int) -> list[bytes | None]:
         """The stored likelihoods of the releases after an event, in order."""

@@ -131,7 +131,7 @@ class LedgerStore:
                     self._database.write_many(f"{INSERT_PERSON} ON CONFLICT (name) DO NOTHING", rows)
 
     @contextmanager
-    def transaction(self, names: Sequence[str]) -> Iterator[None]:
+    def transaction(self, names: Sequence[str], keys: Iterable[tuple[str, str]] = ()) -> Iterator[None]:
         """One transaction for the releases of several people: all of them are committed when the block ends.
 
         The outputs of releases inside it must not be used before the block has ended without an exception. A release
@@ -139,6 +139,7 @@ class LedgerStore:
 
         Args:
             names: the people whose ledgers may be written.
+            keys: people with the keys of their releases, which are looked up all at once.
         """
         with self._connected():
             if self._open:
@@ -146,6 +147,7 @@ class LedgerStore:
             with self._committing():
                 self._database.lock(sorted(names))
                 self._begin(names)
+                self._look_up(keys)
                 yield
                 self._flush()
 
@@ -328,6 +330,25 @@ class LedgerStore:
         marks = ",".join("?" * len(names))
         for name, *columns in self._database.rows(SELECT_HEADS.format(marks), names):
             self._rows[name] = StoreRows(self._database, PersonHead(*columns), now, self.key_seconds)
+
+    def _look_up(self, keys: Iterable[tuple[str, str]]) -> None:
+        """Look up the events of several people's keys in one query."""
+        wanted: dict[int, dict[str, int | None]] = {}
+        now = time()
+        for name, key in keys:
+            head = self._rows[name].head() if name in self._rows else None
+            if head is not None:
+                rows = self._rows[name]
+                wanted.setdefault(rows.person, {})[rows.stored_key(head[0], key)] = None
+        if not wanted:
+            return
+        digests = [digest for each in wanted.values() for digest in each]
+        people, marks = ",".join("?" * len(wanted)), ",".join("?" * len(digests))
+        query = f"SELECT person, digest, event FROM keys WHERE person IN ({people}) AND digest IN ({marks})"  # noqa: S608
+        for person, digest, event in self._database.rows(f"{query} AND expires > ?", (*wanted, *digests, now)):
+            wanted[person][digest] = event
+        for rows in self._rows.values():
+            rows.know_keys(wanted.get(rows.person, {}))
 
     def _flush(self, *, with_keys: bool = True) -> None:
         """Send what was written."""

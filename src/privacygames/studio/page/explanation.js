@@ -1,5 +1,6 @@
 // The explanation of a result, warnings first, and its exports.
 import { ask, get } from "./api.js";
+import { exportedPicture } from "./picture.js";
 import { $, element, on, save, say, state } from "./shared.js";
 
 const PIXEL_RATIO = 2; // of exported pictures, so that they are sharp on any screen
@@ -83,7 +84,7 @@ const ROUTES = {
 };
 
 function currentPicture(disclosure = "") {
-  const copy = document.querySelector("#picture svg").cloneNode(true);
+  const copy = exportedPicture();
   const [x, y, width, height] = copy.getAttribute("viewBox").split(" ").map(Number);
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);

@@ -1,13 +1,20 @@
 // The interactive picture: the outputs of a secret, beliefs after an output, samples, and repeated releases.
 import { get, post } from "./api.js";
-import { matrix, picture, pointMap, rowAt, SIGNS, trace } from "./drawing.js";
-import { $, asEpsilon, asError, choose, chosen, digits, element, heat, inUnit, labelsAlong, on, outputLabels, outputsAreSecrets, percent, shown, state, wrongOr } from "./shared.js";
+import { kilometresOf, mark, positionOf, SIGNS } from "./cartography.js";
+import { contours } from "./contours.js";
+import { bars, matrix, rowAt, textAt, trace } from "./drawing.js";
+import { exportedMap, hasMap, hideMap, mapOpacity, mapReady, nearest, showMap } from "./map.js";
+import { $, asEpsilon, asError, choose, chosen, digits, element, heat, inUnit, labelsAlong, on, outputLabels, outputsAreSecrets, palette, percent, pictureWidth, shown, state, svg, wrongOr } from "./shared.js";
 
 const SAMPLES = 50;
+const RAMP = [0, 0.05, 0.1, 0.25, 0.5, 0.75, 1]; // shares of the largest value at which the legend has its colours
+const DOTS = { sample: 3, dot: 2 }; // radii in the legend
+const MOST_ROWS = 400; // of the table of numbers
 const STEPS_ACROSS = 40; // of the cursor, from one side of a map of points to the other
 let adversaries = [];
 let outputs = null; // probability of each output, given the secret
 let table = null;
+let drawn = null; // what the picture shows: its problem, axis, values, marks, labels, samples and text
 let cursor = 0;
 let latest = 0; // number of the latest refresh: earlier ones that finish later are ignored
 
@@ -38,13 +45,16 @@ export function setUpPicture() {
     choose("view", "prior");
     refresh();
     for (const id of ["picture", "trace", "marks", "adversary"]) $(id).replaceChildren();
-    for (const id of ["trace", "matrix-box", "adversary-label", "step-label", "send-day"]) $(id).hidden = true;
+    for (const id of ["trace", "matrix-box", "values-box", "adversary-label", "step-label", "send-day"]) $(id).hidden = true;
+    $("values").tBodies[0].replaceChildren();
+    drawn = null;
     for (const id of ["sample", "send-1", "send-2"]) $(id).disabled = true;
     for (const each of document.querySelectorAll('input[name="view"]')) each.disabled = each.value !== "prior";
     $("matrix").width = 0; // a canvas of another width is empty
     $("ramp-most").textContent = "";
     $("picture-text").textContent = "Nothing is loaded.";
   });
+  on("surroundings", () => { if (drawn && isAboutPoints(drawn.problem)) draw(); }); // its sentence names the nearest place
   on("result", () => { state.releases = null; state.samples = []; if (chosen("view") === "releases") choose("view", "outputs"); refresh(); });
 }
 
@@ -72,6 +82,7 @@ export async function refresh() {
     $("picture-text").textContent = error.message;
     return;
   }
+  await mapReady();
   if (mine !== latest) return;
   const before = $("adversary").value;
   $("adversary").replaceChildren(...adversaries.map((each) => element("option", { value: each.name }, each.name)));
@@ -86,21 +97,97 @@ export function draw() {
   const kinds = isAboutPoints(problem) ? pointViews : views;
   const [axis, values, marks, text] = kinds[view]?.(problem) ?? kinds.prior(problem);
   $("picture").dataset.axis = axis;
-  const shape = isAboutPoints(problem) ? pointMap : picture;
-  $("picture").replaceChildren(shape(problem, axis, values, marks, (i) => pick(i), { samples: view === "outputs" ? state.samples : [], cursor }));
+  const samples = view === "outputs" ? state.samples : [];
+  drawn = { problem, axis, values, marks, labels: labelsAlong(problem, axis === "places" ? "secrets" : axis), samples, cursor, text };
+  if (hasMap(problem, axis)) {
+    const dots = axis === "outputs" ? problem.outputs : problem.places;
+    showMap({ ...drawn, dots, cursorName: isAboutPoints(problem) ? `the point that Enter chooses: ${described(cursor)}` : "", pick });
+  } else {
+    hideMap();
+    $("picture").replaceChildren(bars(problem, axis, values, marks, (i) => pick(i), { samples, cursor }));
+  }
   $("picture").setAttribute("aria-activedescendant", isAboutPoints(problem) ? "cursor" : `cell-at-${cursor}`);
   $("picture-text").textContent = text;
-  $("ramp-most").textContent = percent(Math.max(...values));
-  $("ramp").style.background = `linear-gradient(90deg, ${[0, 0.1, 0.25, 0.5, 0.75, 1].map((share) => `${heat(share)} ${100 * share}%`).join(", ")})`;
-  const signs = Object.entries(marks).filter(([, i]) => i !== null).map(([kind]) => SIGNS[kind]);
-  if (view === "outputs" && state.samples.length) signs.push(["•", "an output drawn"]);
-  $("marks").replaceChildren(...signs.flatMap(([sign, meaning]) => [element("b", {}, sign), ` ${meaning}  `]));
+  const [least, most] = rampEnds();
+  $("ramp-least").textContent = least;
+  $("ramp-most").textContent = most;
+  $("ramp").style.background = `linear-gradient(90deg, ${RAMP.map((share) => `${heat(share)} ${100 * share}%`).join(", ")})`;
+  $("ramp").style.opacity = hasMap(problem, axis) ? mapOpacity() : 1;
+  $("marks").replaceChildren(...signs().flatMap(([kind, sign, meaning]) => [element("b", { class: kind }, sign), ` ${meaning}  `]));
+  listValues();
   $("adversary-label").hidden = view !== "beliefs";
   $("step-label").hidden = view !== "releases" || state.releases.length < 2;
   $("trace").hidden = view !== "releases" || state.releases.length < 2;
   if (!$("trace").hidden) $("trace").replaceChildren(trace(state.releases.map((each) => each.error), Number($("step").value) - 1, (value) => asError(value)));
   $("matrix-box").hidden = !table;
   if (table) matrix($("matrix"), table, problem.labels, outputLabels(problem));
+}
+
+function rampEnds() {
+  // Of the colours: a probability for a cell, a density where points are smoothed.
+  const { problem, values } = drawn;
+  if (!isAboutPoints(problem)) return ["0", percent(Math.max(...values))];
+  const { perSquareKilometre, deviation } = contours(drawn.axis === "outputs" ? problem.outputs : problem.places, values, problem.map);
+  return ["0", `${digits(100 * perSquareKilometre)}\u00a0% per km², smoothed over ${inUnit(deviation, "km")}`];
+}
+
+function signs() {
+  const given = Object.entries(drawn.marks).filter(([, place]) => place !== null && place !== undefined).map(([kind]) => [kind, ...SIGNS[kind]]);
+  if (drawn.samples.length) given.push(["sample", "•", "an output drawn"]);
+  if (isAboutPoints(drawn.problem)) given.push(["dot", "·", drawn.axis === "outputs" ? "a possible output" : "a visited place"]);
+  return given;
+}
+
+function listValues() {
+  // The exact numbers of the picture, the largest first.
+  const { problem, axis, values, labels } = drawn;
+  const points = isAboutPoints(problem);
+  $("values-box").hidden = false;
+  const far = points && axis === "outputs";
+  const titles = [axis === "outputs" ? "Output" : points ? "Place" : "Secret", "Probability", ...(far ? ["From the secret"] : [])];
+  $("values").tHead.replaceChildren(element("tr", {}, ...titles.map((title) => element("th", { scope: "col" }, title))));
+  const rows = [...values.keys()].filter((i) => values[i] > 0).sort((a, b) => values[b] - values[a]).slice(0, MOST_ROWS);
+  $("values").tBodies[0].replaceChildren(...rows.map((i) => element("tr", {}, ...[points ? described((axis === "outputs" ? problem.outputs : problem.places)[i], false) : shown(labels[i]), percent(values[i]), ...(far ? [inUnit(apart(problem.outputs[i], state.place), "km")] : [])].map((text) => element("td", {}, text)))));
+}
+
+export function exportedPicture() {
+  // The picture with its sentence above it and its legend below, so that it explains itself.
+  const inner = hasMap(drawn.problem, drawn.axis) ? exportedMap() : bars(drawn.problem, drawn.axis, drawn.values, drawn.marks, () => {}, drawn);
+  const [, , width, height] = inner.getAttribute("viewBox").split(" ").map(Number);
+  const colours = palette();
+  const across = Math.max(width, 340);
+  const lines = wrapped(drawn.text, Math.floor((across - 20) / 7));
+  const top = 14 + 18 * lines.length;
+  const root = svg("svg", { viewBox: `0 0 ${across + 20} ${top + height + 62}`, xmlns: "http://www.w3.org/2000/svg" });
+  lines.forEach((line, n) => root.append(textAt(10, 22 + 18 * n, line, colours.ink, "start", 14)));
+  for (const [name, value] of Object.entries({ x: 10, y: top, width, height })) inner.setAttribute(name, value);
+  const foot = top + height + 16;
+  const [least, most] = rampEnds();
+  const legend = svg("g", { class: "legend" }, textAt(10, foot + 11, least, colours.soft, "start"));
+  const stops = RAMP.map((share) => svg("stop", { offset: share, "stop-color": heat(share) }));
+  const opacity = hasMap(drawn.problem, drawn.axis) ? mapOpacity(true) : 1;
+  legend.append(svg("linearGradient", { id: "colours" }, ...stops), svg("rect", { x: 24, y: foot, width: 96, height: 12, fill: "url(#colours)", "fill-opacity": opacity, stroke: colours.line }));
+  legend.append(textAt(126, foot + 11, most, colours.soft, "start"));
+  let x = 10;
+  for (const [kind, , meaning] of signs()) {
+    if (kind in DOTS) legend.append(svg("circle", { cx: x + 7, cy: foot + 30, r: DOTS[kind], fill: kind === "dot" ? colours.soft : colours.mark }));
+    else legend.append(mark(kind, x + 7, foot + 30, 6, colours));
+    legend.append(textAt(x + 18, foot + 34, meaning, colours.soft, "start"));
+    x += 34 + 7 * meaning.length;
+  }
+  const credits = $("map-about").hidden ? "" : $("map-credits").textContent;
+  root.append(inner, legend, textAt(across + 10, foot + (x > across / 2 || credits.length * 6 > across - x ? 11 : 34), "", colours.soft, "end", 10));
+  root.lastChild.textContent = credits;
+  return root;
+}
+
+function wrapped(text, most) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    if (lines.at(-1).length + word.length + 1 > most && lines.at(-1)) lines.push("");
+    lines[lines.length - 1] += (lines.at(-1) ? " " : "") + word;
+  }
+  return lines;
 }
 
 const views = {
@@ -131,22 +218,24 @@ const views = {
 const isAboutPoints = (problem) => problem.kind === "points";
 const secret = (problem) => (isAboutPoints(problem) ? { at: position(problem, state.place) } : { secret: problem.labels[state.secret] });
 
-function position({ map: { width, height, box } }, [x, y]) {
-  // A point of the map as the HTTP API takes it: kilometres, or degrees, which are linear in them.
-  if (!box) return { x, y };
-  const [west, south, east, north] = box;
-  return { longitude: west + (x / width) * (east - west), latitude: south + (y / height) * (north - south) };
+function position({ map }, place) {
+  // A point of the map as the HTTP API takes it.
+  const [x, y] = positionOf(map, place);
+  return map.box ? { longitude: x, latitude: y } : { x, y };
 }
 
-function onMap({ map: { width, height, box } }, point) {
-  if (!box) return [point.x, point.y];
-  const [west, south, east, north] = box;
-  return [((point.longitude - west) / (east - west)) * width, ((point.latitude - south) / (north - south)) * height];
-}
+const onMap = ({ map }, point) => kilometresOf(map, map.box ? [point.longitude, point.latitude] : [point.x, point.y]);
 
 const apart = ([x, y], [u, v]) => Math.hypot(x - u, y - v);
-const nearest = (places, at) => places.reduce((best, place, i) => (apart(place, at) < apart(places[best], at) ? i : best), 0);
-const described = ([x, y]) => `${inUnit(x, "km")} east, ${inUnit(y, "km")} north`;
+const closest = (places, at) => places.reduce((best, place, i) => (apart(place, at) < apart(places[best], at) ? i : best), 0);
+
+function described([x, y], named = true) {
+  const { map } = state.problem;
+  if (!map.box) return `${inUnit(x, "km")} east, ${inUnit(y, "km")} north`;
+  const [longitude, latitude] = positionOf(map, [x, y]);
+  const near = named ? nearest([longitude, latitude]) : "";
+  return `${Math.abs(latitude).toFixed(4)}°\u00a0${latitude < 0 ? "S" : "N"}, ${Math.abs(longitude).toFixed(4)}°\u00a0${longitude < 0 ? "W" : "E"}${near ? ` (${near})` : ""}`;
+}
 
 const pointViews = {
   prior: (p) => ["places", p.prior, { secret: state.result ? state.place : null }, "What an adversary believes before any output: how often the user was where. Choose any point to see its outputs."],
@@ -168,7 +257,7 @@ function pick(i) {
   cursor = i;
   if (!state.result) return;
   if (isAboutPoints(problem)) {
-    if (chosen("view") === "beliefs") state.output = nearest(problem.outputs, i);
+    if (chosen("view") === "beliefs") state.output = closest(problem.outputs, i);
     else {
       Object.assign(state, { place: i, samples: [], output: null });
       choose("view", "outputs");

@@ -8,7 +8,6 @@ import typer
 
 from privacygames.cli.budget_text import BUDGET_FORMS, parse_budget
 from privacygames.errors import InvalidProblem
-from privacygames.validation import require_choice
 
 if TYPE_CHECKING:
     from privacygames.studio import Address, Limits
@@ -79,6 +78,8 @@ def serve(
     if fleet is not None or store is not None:
         if fleet is None or store is None:
             raise InvalidProblem("--fleet and --store go together: the mechanisms of people, and their ledgers")
+        from privacygames.validation import require_choice  # with NumPy, which other commands do not need
+
         require_choice(when_spent, ("refuse", "repeat"), "--when-spent")
         settings = {
             "fleet": str(fleet),

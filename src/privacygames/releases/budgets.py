@@ -278,7 +278,11 @@ class MechanismCharges:
         """
         key = mechanism.digest, epsilon
         if key not in self._charges:
-            self._charges[key] = tuple(self._charge(mechanism, account, epsilon) for account in self._accounts)
+            by_account: dict[object, Decimal] = {}  # accounts that differ in limit and window only have equal charges
+            for account in self._accounts:
+                if _charged_alike(account) not in by_account:
+                    by_account[_charged_alike(account)] = self._charge(mechanism, account, epsilon)
+            self._charges[key] = tuple(by_account[_charged_alike(account)] for account in self._accounts)
         return self._charges[key]
 
     def _charge(self, mechanism: Mechanism, account: FiniteAccount, epsilon: Decimal | None) -> Decimal:
@@ -294,6 +298,11 @@ class MechanismCharges:
         if epsilon is None or not account.in_problem_distance or certified is None or Decimal(certified) > epsilon:
             return realised  # the requested ε counts only if the certificate covers it
         return epsilon if float(realised) >= ROUNDING * float(epsilon) else realised
+
+
+def _charged_alike(account: FiniteAccount) -> tuple[object, ...]:
+    """What the charges of an account depend on, besides the mechanism."""
+    return account.distinguishability_digest, account.in_problem_distance, account.approximate
 
 
 def point_charges(

@@ -34,6 +34,8 @@ export function kilometresOf({ width, height, box }, [longitude, latitude]) {
   return [((longitude - west) / (east - west)) * width, ((latitude - south) / (north - south)) * height];
 }
 
+export const centreOf = ({ width, height, columns, rows }, i) => [(((i % columns) + 0.5) / columns) * width, ((Math.floor(i / columns) + 0.5) / rows) * height];
+
 export const boxOf = ({ width, height, box }) => box ?? [0, 0, width, height];
 
 export function fixedView(region, across, mostHeight) {
@@ -81,10 +83,16 @@ export function drawGround(view, around, colours, bare) {
 
 export function drawOutlines(view, around, own, colours) {
   const group = svg("g", { class: "outlines", "aria-hidden": "true", "pointer-events": "none", fill: "none" });
-  if (around?.coasts?.length) group.append(svg("path", { class: "coast", d: around.coasts.map((line) => path(line, view, false)).join(""), stroke: colours.coast, "stroke-width": 1.4 }));
+  if (around?.coasts?.length) {
+    const d = around.coasts.map((line) => path(line, view, false)).join("");
+    group.append(svg("path", { d, stroke: colours.card, "stroke-width": 4, "stroke-opacity": 0.6 }), svg("path", { class: "coast", d, stroke: colours.coast, "stroke-width": 1.6 }));
+  }
   if (around?.borders?.length) group.append(svg("path", { class: "border", d: around.borders.map((line) => path(line, view, false)).join(""), stroke: colours.soft, "stroke-width": 1.2, "stroke-dasharray": "6 3" }));
   const lines = own.filter((each) => each.points.length > 1);
-  if (lines.length) group.append(svg("path", { class: "own", d: lines.map((each) => path(each.points, view, each.closed)).join(""), stroke: colours.own, "stroke-width": 1.8 }));
+  if (lines.length) {
+    const d = lines.map((each) => path(each.points, view, each.closed)).join("");
+    group.append(svg("path", { d, stroke: colours.card, "stroke-width": 4.5, "stroke-opacity": 0.7 }), svg("path", { class: "own", d, stroke: colours.own, "stroke-width": 2 }));
+  }
   for (const each of own) if (each.points.length === 1) { const [cx, cy] = view.at(each.points[0]); group.append(svg("circle", { class: "own", cx, cy, r: 3, fill: colours.own })); }
   return group;
 }
@@ -185,7 +193,8 @@ export function drawNames(view, places, own, taken, colours) {
     if (x < 0 || y < 0 || x > view.width || y > view.height) continue;
     const size = mine ? 14 : population > 100_000 ? 15 : population > 15_000 ? 13 : 12;
     const wide = name.length * size * 0.56 + 4;
-    const sides = [[x + 6, "start"], [x - 6, "end"]].map(([at, anchor]) => [at, anchor, anchor === "start" ? [at, y - size * 0.7, at + wide, y + size * 0.5] : [at - wide, y - size * 0.7, at, y + size * 0.5]]);
+    const aside = taken.some(([u, v]) => Math.hypot(u - x, v - y) < MARK) ? MARK + 2 : 6;
+    const sides = [[x + aside, "start"], [x - aside, "end"]].map(([at, anchor]) => [at, anchor, anchor === "start" ? [at, y - size * 0.7, at + wide, y + size * 0.5] : [at - wide, y - size * 0.7, at, y + size * 0.5]]);
     const fitting = sides.find(([, , box]) => free(box)) ?? (mine ? sides[0] : null);
     if (!fitting) continue;
     boxes.push(fitting[2], [x - 3, y - 3, x + 3, y + 3]);

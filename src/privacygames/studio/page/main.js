@@ -5,6 +5,7 @@ import { setUpDesigns } from "./designs.js";
 import { setUpExplanation } from "./explanation.js";
 import { drawFrontier, setUpFrontier } from "./frontier.js";
 import { setUpMap } from "./map.js";
+import { setUpMapLayers } from "./map_layers.js";
 import { draw, setUpPicture } from "./picture.js";
 import { setUpPolicies } from "./policies.js";
 import { $, choose, chosen, isDark, on, state } from "./shared.js";
@@ -42,7 +43,7 @@ function applyTheme(theme) {
   drawFrontier();
 }
 
-const parts = [setUpControls, setUpDesigns, setUpMap, setUpPicture, setUpFrontier, setUpPolicies, setUpExplanation, setUpSources];
+const parts = [setUpControls, setUpDesigns, setUpMap, setUpMapLayers, setUpPicture, setUpFrontier, setUpPolicies, setUpExplanation, setUpSources];
 on("problem", (problem) => { state.problem = problem; });
 parts.forEach((setUp) => setUp());
 applyTheme(recall());

@@ -1,6 +1,6 @@
 // The map: Leaflet moves and zooms what cartography.js draws; without Leaflet the same drawing stands still.
 import { get, post } from "./api.js";
-import { boxOf, cellSize, distance, drawCells, drawDensity, drawFrame, drawGround, drawNames, drawOutlines, fixedView, frame, kilometresOf, mapColours, positionOf, regionOf } from "./cartography.js";
+import { boxOf, cellSize, centreOf, distance, drawCells, drawDensity, drawFrame, drawGround, drawNames, drawOutlines, fixedView, frame, kilometresOf, mapColours, positionOf, regionOf } from "./cartography.js";
 import { $, element, emit, inUnit, on, pictureWidth, svg } from "./shared.js";
 
 const MAX_HEIGHT = 560; // of a map, so that it fits on the screen
@@ -15,11 +15,11 @@ let leaflet = null; // { map, drawing, frame, region }
 let spec = null;
 let around = { box: null, places: [], land: [], coasts: [], borders: [] };
 let asking = 0;
-const layers = { own: [], names: [], tiles: null };
+const layers = { own: [], names: [], tiles: null, credit: "" }; // `tiles` makes a layer of Leaflet
 
 export const onMapClick = (handler) => on("map-click", handler);
 export const mapAbout = () => about;
-export const shownNames = () => layers.names;
+export const mapSpec = () => spec;
 
 export function mapReady() {
   // Resolves once the page knows which files there are, and Leaflet is loaded where it is one of them.
@@ -53,6 +53,7 @@ export function hideMap() {
   removeLive();
   $("picture").classList.remove("live");
   $("map-buttons").hidden = $("map-about").hidden = true;
+  emit("map-shown", false);
 }
 
 function removeLive() {
@@ -105,12 +106,10 @@ function content(drawn, view, colours, withTiles) {
     drawGround(view, known, colours, withTiles),
     cells,
     drawOutlines(view, known, region.box ? layers.own : [], colours),
-    ...(region.box ? [drawNames(view, known.places, layers.names, taken, colours)] : []),
+    ...(region.box ? [drawNames(view, withTiles ? [] : known.places, layers.names, taken, colours)] : []),
     above,
   ];
 }
-
-const centreOf = ({ width, height, columns, rows }, i) => [(((i % columns) + 0.5) / columns) * width, ((Math.floor(i / columns) + 0.5) / rows) * height];
 
 function showLive(region) {
   const key = JSON.stringify(region.box);
@@ -143,6 +142,7 @@ function create() {
     zoomControl: false, attributionControl: false, keyboard: false, scrollWheelZoom: false, doubleClickZoom: false, boxZoom: false,
     zoomAnimation: false, fadeAnimation: false, inertia: false, zoomSnap: 0, minZoom: 1, maxZoom: CLOSEST, dragging: !coarse, center: [0, 0], zoom: 1,
   });
+  if (layers.tiles) layers.tiles(window.L).addTo(map);
   const drawing = svg("svg", { class: "map-drawing", role: "presentation" });
   map.getPanes().overlayPane.append(drawing);
   leaflet = { map, drawing, edges, size: "" };
@@ -248,7 +248,7 @@ export function nearest([longitude, latitude]) {
 }
 
 function describeMap(region) {
-  const credits = region.box && about ? about.credits : [];
+  const credits = region.box && about ? [...about.credits, layers.credit].filter(Boolean) : [];
   const present = region.box ? about?.missing ?? [] : [];
   const lacks = { "leaflet.js": "the map cannot be moved", "places.npz": "it has no names of places", "outlines.npz": "it has no coasts and borders" };
   const missing = present.map((name) => lacks[name]).filter(Boolean);
@@ -256,6 +256,7 @@ function describeMap(region) {
   $("map-missing").textContent = missing.length ? `This installation lacks files of the map, so ${missing.join(", and ")}.` : "";
   $("map-missing").hidden = !missing.length;
   $("map-about").hidden = !region.box;
+  emit("map-shown", Boolean(region.box));
 }
 
 export function setUpMap() {
@@ -265,9 +266,13 @@ export function setUpMap() {
   $("map-fit").addEventListener("click", () => { if (leaflet && spec) fit(regionOf(spec.problem)); });
   on("map-layers", (changed) => {
     Object.assign(layers, changed);
+    if (leaflet && "tiles" in changed) {
+      leaflet.map.eachLayer((layer) => layer.remove());
+      layers.tiles?.(window.L).addTo(leaflet.map);
+    }
     redraw();
+    if (spec) describeMap(regionOf(spec.problem));
+    emit("map-redrawn");
   });
   on("cleared", () => { around = { box: null, places: [], land: [], coasts: [], borders: [] }; hideMap(); });
 }
-
-export const liveMap = () => leaflet?.map ?? null;

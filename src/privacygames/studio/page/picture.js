@@ -54,6 +54,7 @@ export function setUpPicture() {
     $("ramp-most").textContent = "";
     $("picture-text").textContent = "Nothing is loaded.";
   });
+  on("map-redrawn", () => { if (drawn) draw(); });
   on("surroundings", () => { if (drawn && isAboutPoints(drawn.problem)) draw(); }); // its sentence names the nearest place
   on("result", () => { state.releases = null; state.samples = []; if (chosen("view") === "releases") choose("view", "outputs"); refresh(); });
 }

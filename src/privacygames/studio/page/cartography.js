@@ -250,7 +250,7 @@ export function drawFrame(view, colours, about) {
     if (y > 24 && y < height - 24) group.append(plain(0, 0, geographic ? sided(value, digitsUp, "NS") : `${value.toFixed(digitsUp)}\u00a0km`, colours.soft, "middle", 12, { transform: `translate(-9 ${y.toFixed(1)}) rotate(-90)` }));
   }
   const perPixel = kilometresPerPixel(view, height);
-  const long = [5000, 2000, 1000, 500, 200, 100, 50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02].find((km) => km / perPixel <= Math.min(160, width / 3)) ?? 0.01;
+  const long = [5000, 2000, 1000, 500, 200, 100, 50, 20, 10, 5, 2, 1, 0.5, 0.2, 0.1, 0.05, 0.02].find((km) => km / perPixel <= Math.max(36, Math.min(160, width / 3, width - 110 - 7 * about.length))) ?? 0.01;
   const bar = long / perPixel;
   const base = height + FOOT - 8;
   group.append(svg("path", { class: "scale", d: `M1 ${base - 7}v7h${bar.toFixed(2)}v-7`, fill: "none", stroke: colours.soft, "stroke-width": 1.5, "data-km": long }));
@@ -260,10 +260,11 @@ export function drawFrame(view, colours, about) {
 }
 
 const inRound = (km) => (km < 1 ? `${1000 * km}\u00a0m` : `${km}\u00a0km`);
-export const cellSize = ({ width, height, columns, rows }) => {
-  const [w, h] = [inUnit(width / columns, "km"), inUnit(height / rows, "km")];
-  return `cells ${w} × ${h}`;
-};
+export function cellSize({ width, height, columns, rows }) {
+  const sides = [inUnit(width / columns, "km"), inUnit(height / rows, "km")];
+  const [wide, unit] = sides[0].split("\u00a0");
+  return sides[1].endsWith(`\u00a0${unit}`) ? `cells ${wide} × ${sides[1]}` : `cells ${sides.join(" × ")}`;
+}
 
 export const SIGNS = { secret: ["●", "the secret"], output: ["✕", "the output"], guess: ["★", "the guess"] };
 

@@ -430,8 +430,8 @@ def test_what_is_idle_is_forgotten_though_nobody_asks(monkeypatch: pytest.Monkey
     expired: list[str] = []
     monkeypatch.setattr(ExpiringStore, "expire", lambda self: expired.append(self.kind))
     with client(Limits(idle_seconds=0.1)):
-        wait_until(lambda: len(set(expired)) >= 4)
-    assert set(expired) == {"problem", "file of traces", "mechanism", "job"}
+        wait_until(lambda: len(set(expired)) >= 6)
+    assert set(expired) == {"problem", "file of traces", "table", "protected file", "mechanism", "job"}
 
 
 POINTS = {

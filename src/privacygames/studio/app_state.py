@@ -27,6 +27,7 @@ from privacygames.studio.problem_source import (
 from privacygames.studio.requests import InventedBody, JobBody, ProblemBody, TracesBody
 from privacygames.studio.stored_mechanism import StoredMechanism, StoredPointMechanism
 from privacygames.studio.surroundings import Surroundings
+from privacygames.studio.table_uploads import StoredTable
 
 BYTES_OF_NAME = 150
 """Memory of a user's name, rounded up: a Python string and its entry in a tuple."""
@@ -68,6 +69,22 @@ class RunningJob:
         return self.source.size + sum(len(result.get("mechanism", b"")) for result in results)
 
 
+@dataclass(frozen=True)
+class Protection:
+    """A file that is being protected, or was.
+
+    Attributes:
+        ticket: the job in the queue, and its result.
+    """
+
+    ticket: Ticket
+
+    @property
+    def size(self) -> int:
+        """Approximate bytes of the protected file."""
+        return len((self.ticket.result or {}).get("content", b""))
+
+
 class AppState:
     """The stores and job queues of one server.
 
@@ -91,6 +108,12 @@ class AppState:
         self.problems: ExpiringStore[ProblemSource | PointProblemSource] = ExpiringStore("problem", **shared)
         self.traces: ExpiringStore[traces.Visits] = ExpiringStore(
             "file of traces", **shared | {"most": MOST_TRACES, "size": _bytes_of_visits}
+        )
+        self.tables: ExpiringStore[StoredTable] = ExpiringStore("table", **shared | {"most": MOST_TRACES})
+        self.protections: ExpiringStore[Protection] = ExpiringStore(
+            "protected file",
+            **shared | {"most": MOST_TRACES},
+            on_drop=lambda protection: self.queue.cancel(protection.ticket),
         )
         self.mechanisms: ExpiringStore[StoredMechanism | StoredPointMechanism] = ExpiringStore("mechanism", **shared)
         of_jobs: dict[str, Any] = shared | {"most": limits.kept + limits.queue + limits.workers}
@@ -123,7 +146,7 @@ class AppState:
 
     @property
     def _stores(self) -> tuple[ExpiringStore[Any], ...]:
-        return self.problems, self.traces, self.mechanisms, self.jobs
+        return self.problems, self.traces, self.tables, self.protections, self.mechanisms, self.jobs
 
     def mechanism(self, name: str) -> StoredMechanism:
         """A stored mechanism whose secrets are cells or labels."""
@@ -136,10 +159,14 @@ class AppState:
 
     async def read_traces(self, content: bytes, form: str) -> tuple[str, traces.Visits]:
         """Read traces in a worker process, since a small compressed file may be large; returns name and visits."""
+        visits = traces.Visits(**await self.run_reading({"kind": "read", "content": content, "form": form}))
+        return self.traces.put(visits), visits
+
+    async def run_reading(self, spec: dict[str, Any]) -> dict[str, Any]:
+        """The result of a job that reads a file, in the worker process for it."""
         limits = self.limits
-        spec = {"kind": "read", "content": content, "form": form, "rows": limits.rows, "bytes": limits.kept_bytes}
-        spec["time_limit"] = limits.job_seconds
-        ticket = self.reading_queue.submit(spec)
+        of_server = {"rows": limits.rows, "bytes": limits.kept_bytes, "time_limit": limits.job_seconds}
+        ticket = self.reading_queue.submit(spec | of_server)
         try:
             while not ticket.over:
                 await asyncio.sleep(POLL_SECONDS)
@@ -148,8 +175,7 @@ class AppState:
         if ticket.result is None:
             stopped = Cancelled("the file was not read: the server is stopping")
             raise JobFailed(ticket.error or stopped.to_dict())
-        visits = traces.Visits(**ticket.result)
-        return self.traces.put(visits), visits
+        return ticket.result
 
     def problem_source(self, body: ProblemBody) -> ProblemSource | PointProblemSource:
         """The problem of a request."""
@@ -166,9 +192,12 @@ class AppState:
             wanted = body.traces
             _require_small_grid(wanted.columns, wanted.rows, most)
             visits = self.traces.get(wanted.id)
-            if wanted.user not in visits.users:
+            if wanted.user is None:
+                visits = visits.together()
+            user = visits.users[0] if wanted.user is None else wanted.user
+            if user not in visits.users:
                 raise InvalidProblem("the traces have no such user; the response to sending them lists the users")
-            return _source_of_visits(wanted, visits, wanted.user, most=most, name=wanted.id)
+            return _source_of_visits(wanted, visits, user, most=most, name=wanted.id)
         tables = tables_from_toml(body.toml) if body.toml is not None else dict(body.document or {})
         if is_region(tables.get("space")):
             return PointProblemSource.validated(tables, most=most)
@@ -278,7 +307,7 @@ def _policies_spec(source: ProblemSource | PointProblemSource, body: JobBody) ->
     visits = source.visits
     lattice = source.tables["observables"] if isinstance(source, PointProblemSource) else source.tables["space"]
     box = source.area.box if isinstance(source, PointProblemSource) else getattr(source.problem.space, "box", None)
-    if visits is None or box is None:
+    if visits is None or box is None or not visits.has_times:
         raise InvalidProblem("policies are compared on visits with times: load traces, or a synthetic person")
     of_user = visits.user == visits.users.index(source.user)
     return {

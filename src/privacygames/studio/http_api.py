@@ -27,6 +27,7 @@ from privacygames.studio.exports import (
     shareable_problem,
     shareable_report,
 )
+from privacygames.studio.file_routes import add_files
 from privacygames.studio.http_errors import Refused
 from privacygames.studio.limits import Limits
 from privacygames.studio.point_source import PointProblemSource
@@ -113,6 +114,7 @@ def create_app(
     _add_jobs(app, state)
     _add_mechanisms(app, state)
     _add_exports(app, state)
+    add_files(app, state)
     if page:
         _add_map(app, state)
         _add_page(app)
@@ -338,7 +340,7 @@ def _attachment(content: bytes, export: str, kind: str) -> Response:
 
 def _problem(name: str, source: ProblemSource | PointProblemSource) -> Json:
     """The view of a problem."""
-    has_visits = {"has_visits": source.visits is not None}
+    has_visits = {"has_visits": source.visits is not None and source.visits.has_times}
     if isinstance(source, PointProblemSource):
         return _json(point_problem_view(name, source.problem, source.bounds, source.visits_outside) | has_visits)
     return _json(problem_view(name, source) | has_visits)

@@ -144,7 +144,7 @@ class ProblemSource:
     @cached_property
     def typical_day(self) -> list[Label] | None:
         """The most frequent cell of each hour of the day; None where no visits are known."""
-        if self.visits is None or not isinstance(self.problem.space, Grid):
+        if self.visits is None or not self.visits.has_times or not isinstance(self.problem.space, Grid):
             return None
         cells, times = self.visits.trace(self.problem.space, self.user)
         hours = times // SECONDS_OF_HOUR % HOURS
@@ -158,7 +158,7 @@ class ProblemSource:
 
     def mobility(self, space: Space) -> Mobility:
         """How the secret moves from one hour to the next; not at all where no visits are known."""
-        if self.visits is None or not isinstance(space, Grid):
+        if self.visits is None or not self.visits.has_times or not isinstance(space, Grid):
             return Mobility.still(space)
         cells, times = self.visits.trace(space, self.user)
         hourly: dict[int, Label] = {}

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from privacygames.bound_fields import BOUND_FIELDS
+from privacygames.studio.column_roles import Decimal, Role
+from privacygames.studio.file_content import MOST_COLUMNS
+from privacygames.traces import DateOrder
 
 Side = Annotated[int, Field(ge=1, le=60)]
 Name = Annotated[str, Field(min_length=1, max_length=64)]
@@ -14,6 +17,9 @@ Latitude = Annotated[float, Field(ge=-90, le=90)]
 Longitude = Annotated[float, Field(ge=-180, le=180)]
 Cost = Literal["hamming", "euclidean"]
 Places = Literal["cells", "points"]
+Outside = Literal["leave", "nearest", "other", "stop"]
+"""What happens to rows whose value is none of a mechanism's secrets: they are left out, take the nearest secret, or
+the category of all others, or nothing is protected."""
 
 
 class Body(BaseModel):
@@ -34,10 +40,10 @@ class InventedBody(Body):
 
 
 class TracesBody(Body):
-    """One user of traces that were sent before; for points, as for a synthetic person."""
+    """One user of traces that were sent before (null: everyone); for points, as for a synthetic person."""
 
     id: Name
-    user: Annotated[str, Field(max_length=1000)]
+    user: Annotated[str, Field(max_length=1000)] | None
     columns: Side = 12
     rows: Side = 8
     cost: Cost = "euclidean"
@@ -153,6 +159,26 @@ class TilesBody(Body):
     """The template of a tile server's addresses, with ``{z}``, ``{x}`` and ``{y}``; null for none."""
 
     template: Annotated[str, Field(max_length=500)] | None
+
+
+class ColumnsBody(Body):
+    """What the columns of a table are, how its numbers and dates are written, and whose rows are read."""
+
+    roles: Annotated[list[Role], Field(max_length=MOST_COLUMNS)]
+    decimal: Decimal = "point"
+    dates: DateOrder | None = None
+    person: Annotated[str, Field(max_length=1000)] | None = None
+
+
+class ProtectBody(Body):
+    """The mechanism and the table, which columns hold the secret and the person, and what becomes of other rows."""
+
+    mechanism: Name
+    table: Name
+    columns: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1, max_length=2)]
+    who: Annotated[int, Field(ge=0)] | None = None
+    decimal: Decimal = "point"
+    outside: Outside = "leave"
 
 
 class ForgetBody(Body):

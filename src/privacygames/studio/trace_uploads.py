@@ -10,8 +10,19 @@ from privacygames import traces
 from privacygames.errors import InvalidProblem, TooLarge
 from privacygames.progress import Progress
 
-FORMATS = {"csv": "table", "parquet": "table", "gpx": "gpx", "geolife": "geolife", "checkins": "checkins"}
-ENDINGS = {"csv": ".csv", "parquet": ".parquet", "gpx": ".gpx", "geolife": ".plt", "checkins": ".txt"}
+FORMATS = {
+    "csv": "table",
+    "parquet": "table",
+    "gpx": "gpx",
+    "kml": "kml",
+    "kmz": "kml",
+    "json": None,
+    "geolife": "geolife",
+    "checkins": "checkins",
+}
+"""The formats of ``traces.read`` by the form of a file; None where its content tells."""
+
+ENDINGS = {form: f".{form}" for form in FORMATS} | {"geolife": ".plt", "checkins": ".txt"}
 GZIP = b"\x1f\x8b"
 
 
@@ -27,7 +38,7 @@ def read_traces(content: bytes, form: str, *, rows: int) -> traces.Visits:
         InvalidProblem: if it cannot be read.
         TooLarge: if it has more rows than are allowed, however small it is compressed.
     """
-    ending = ENDINGS[form] + (".gz" if content.startswith(GZIP) and form != "parquet" else "")
+    ending = ENDINGS[form] + (".gz" if content.startswith(GZIP) and form not in ("parquet", "kmz") else "")
     with _file_in_memory(content, ending) as path:
         try:
             return traces.read(path, format=FORMATS[form], progress=_at_most(rows))

@@ -17,6 +17,7 @@ from privacygames.studio.limits import bytes_of
 if TYPE_CHECKING:
     from privacygames.mechanism import Mechanism
     from privacygames.problem import Problem
+    from privacygames.traces import Visits
 
 PROGRESS_SECONDS = 0.1
 """Least time between two reports of progress: what people can follow."""
@@ -211,14 +212,44 @@ def _compare(spec: Spec, report: _Reporter) -> Spec:
 def _read(spec: Spec, _: _Reporter) -> Spec:
     from privacygames.studio.trace_uploads import read_traces
 
-    visits = read_traces(spec["content"], spec["form"], rows=spec["rows"])
-    values = {each.name: getattr(visits, each.name) for each in fields(visits)} | {
-        "skipped": dict(visits.skipped),
-        "skipped_lines": dict(visits.skipped_lines),
-    }
+    return _values_of_visits(read_traces(spec["content"], spec["form"], rows=spec["rows"]), spec)
+
+
+def _values_of_visits(visits: "Visits", spec: Spec) -> Spec:
+    """Visits as plain values, unless they take more memory than the server keeps."""
+    values = {each.name: getattr(visits, each.name) for each in fields(visits)}
+    values |= {name: dict(values[name]) for name in ("skipped", "skipped_lines")}
     if bytes_of(values) > spec["bytes"]:
         raise TooLarge("the visits take more memory than this server allows: leave some out, or use the command line")
     return values
+
+
+def _open(spec: Spec, _: _Reporter) -> Spec:
+    """What a file holds: visits, or a table and its preview."""
+    from privacygames.studio.table_uploads import open_file
+
+    opened = open_file(spec["content"], header=spec["header"], rows=spec["rows"])
+    return opened | {"visits": _values_of_visits(opened["visits"], spec)} if "visits" in opened else opened
+
+
+def _columns(spec: Spec, _: _Reporter) -> Spec:
+    """The visits, numbers or categories in the columns of a table."""
+    from privacygames.studio.table_uploads import read_columns
+
+    columns = read_columns(spec["table"], spec["reading"], rows=spec["rows"])
+    return columns | {"visits": _values_of_visits(columns["visits"], spec)} if "visits" in columns else columns
+
+
+def _check(spec: Spec, _: _Reporter) -> Spec:
+    from privacygames.studio.file_protection import check_rows
+
+    return check_rows(spec["mechanism"], spec["table"], spec["request"])
+
+
+def _protect(spec: Spec, report: _Reporter) -> Spec:
+    from privacygames.studio.file_protection import protect
+
+    return protect(spec["mechanism"], spec["table"], spec["request"], report)
 
 
 def _policies(spec: Spec, report: _Reporter) -> Spec:
@@ -244,7 +275,17 @@ def _policies(spec: Spec, report: _Reporter) -> Spec:
     return {**compared.to_dict(), "recommendations": rules}
 
 
-JOBS = {"policies": _policies, "read": _read, "design": _design, "frontier": _frontier, "compare": _compare}
+JOBS = {
+    "policies": _policies,
+    "read": _read,
+    "open": _open,
+    "columns": _columns,
+    "check": _check,
+    "protect": _protect,
+    "design": _design,
+    "frontier": _frontier,
+    "compare": _compare,
+}
 """The kinds of jobs."""
 
 

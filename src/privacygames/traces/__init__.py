@@ -13,11 +13,13 @@ from privacygames.traces.public_lattice import is_public_box
 from privacygames.traces.read_traces import read
 from privacygames.traces.readers import RowBatch, TraceFormat, TraceSource
 from privacygames.traces.synthetic_people import SYNTHETIC_WINDOW, synthetic
+from privacygames.traces.timestamps import DateOrder
 from privacygames.traces.visit_counts import VisitCounts, read_counts
 from privacygames.traces.visits import VisitData, Visits
 
 __all__ = [
     "SYNTHETIC_WINDOW",
+    "DateOrder",
     "Habit",
     "RowBatch",
     "TraceFormat",

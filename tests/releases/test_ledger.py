@@ -98,6 +98,27 @@ def test_a_new_file_is_there_for_good_before_anything_is_in_it(tmp_path: Path, m
     assert kept == [(tmp_path, 0)]
 
 
+def open_and_close(path: Path) -> None:
+    Ledger(path).close()
+
+
+def test_a_ledger_opened_twice_stays_locked(tmp_path: Path) -> None:
+    """A second handle in this process leaves the first one's locks: another process that leaves is not the last one.
+
+    Whoever closes a ledger last removes the log of what is not in the file yet. A process that took itself for the last
+    removed the log of the others, and what they charged was lost.
+    """
+    path = tmp_path / "twice.ledger"
+    with Ledger(path) as first, Ledger(path) as second:
+        log = (tmp_path / "twice.ledger-wal").stat().st_ino
+        process = multiprocessing.get_context("spawn").Process(target=open_and_close, args=(path,))
+        process.start()
+        process.join()
+        assert process.exitcode == 0
+        assert (tmp_path / "twice.ledger-wal").stat().st_ino == log
+        assert first.records() == second.records() == []
+
+
 def test_a_closed_ledger_says_so() -> None:
     releases = Releases(PROBLEM, STILL, mechanism=FIXED)
     releases.ledger.close()

@@ -31,7 +31,7 @@ from privacygames.releases.ledger.scope import (
     ledger_scope,
     point_scope,
 )
-from privacygames.releases.ledger.sqlite_file import LOCK_TIMEOUT, PRAGMAS, open_or_create, translated
+from privacygames.releases.ledger.sqlite_file import LOCK_TIMEOUT, PRAGMAS, create_missing, translated
 
 __all__ = [
     "LOCK_TIMEOUT",
@@ -49,12 +49,12 @@ __all__ = [
     "ReleaseRecord",
     "VerifiedLedger",
     "WhenChanged",
+    "create_missing",
     "fixed_scope",
     "format_1_scope",
     "initial_chain_hash",
     "ledger_scope",
     "max_log_ratio",
-    "open_or_create",
     "point_scope",
     "require_intact",
     "translated",

@@ -17,9 +17,6 @@ from privacygames.releases.ledger.file_rows import FileRows, require_intact, wri
 from privacygames.releases.ledger.old_versions import OLD_TABLES, upgrade
 from privacygames.releases.ledger.rows import LedgerRows
 
-MAGIC = b"SQLite format 3\x00"
-"""The first bytes of every SQLite database."""
-
 LOCK_TIMEOUT = 60.0
 """Seconds to wait for another process that is writing; a release writes for milliseconds."""
 
@@ -71,7 +68,7 @@ class LedgerFile(BaseLedger):
 
     def _open(self) -> sqlite3.Connection:
         if self.path is not None:
-            open_or_create(self.path)
+            create_missing(self.path)
         target = ":memory:" if self.path is None else str(self.path)
         try:
             connection = sqlite3.connect(target, timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
@@ -143,20 +140,21 @@ class LedgerFile(BaseLedger):
             yield rows
 
 
-def open_or_create(path: Path) -> None:
-    """Refuse a file that is not a database; create a missing one that only its owner can read."""
+def create_missing(path: Path) -> None:
+    """Create a file that is missing, readable by its owner only.
+
+    A file that is there is opened by SQLite alone: to close any other handle of it would drop the locks that this
+    process holds on it (a rule of POSIX), and two releases could be charged as one.
+    """
     try:
-        if not path.exists():
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-            fsync_directory(path.parent)  # so that a power cut cannot undo the creation after a release was charged
-        with path.open("rb") as file:
-            start = file.read(len(MAGIC))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        fsync_directory(path.parent)  # so that a power cut cannot undo the creation after a release was charged
+    except FileExistsError:
+        pass
     except OSError as error:
         raise UnreadableFile(path, error.strerror) from None
     except ValueError:  # a zero byte
         raise UnreadableFile("the ledger", "that is not a file name") from None
-    if start not in (b"", MAGIC):  # empty: new, or a crash came before its first page
-        raise InvalidFile(f"{path.name} is not a ledger: it is not an SQLite database")
 
 
 @contextmanager
@@ -177,6 +175,8 @@ def translated(name: str) -> Iterator[None]:
             f"{name} contains data that is not valid text: it is damaged or altered"
         ) from None  # SQLite's message would show it
     except (sqlite3.DatabaseError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_NOTADB:
+            raise InvalidFile(f"{name} is not a ledger: it is not an SQLite database") from None
         raise InvalidFile(
             f"{name} is not a readable ledger ({type(error).__name__}): it is damaged or altered"
         ) from None

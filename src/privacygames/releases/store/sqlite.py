@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from privacygames.atomic_io import fsync_directory
 from privacygames.errors import InvalidFile, InvalidProblem, StoreUnavailable
-from privacygames.releases.ledger import LOCK_TIMEOUT, PRAGMAS, open_or_create, require_intact, translated
+from privacygames.releases.ledger import LOCK_TIMEOUT, PRAGMAS, create_missing, require_intact, translated
 from privacygames.releases.store.database import Database, Row
 from privacygames.releases.store.schema import TABLES
 
@@ -66,7 +66,7 @@ class SQLiteDatabase(Database):
             self._inherited.append(self._connection)  # closing it in the child would be unsafe, too
             self._connection, self._process = None, os.getpid()
         if self._connection is None:
-            open_or_create(self.path)
+            create_missing(self.path)
             connection = sqlite3.connect(
                 str(self.path), timeout=LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
             )

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -24,7 +26,11 @@ CHOSEN = (
 )
 HOSTS = frozenset({"testserver", "localhost"})
 
-app = create_app(limits=Limits(queue=2, secrets=30, job_seconds=1.0), hosts=HOSTS, page=False)
+LEDGERS = TemporaryDirectory()
+
+app = create_app(
+    limits=Limits(queue=2, secrets=30, job_seconds=1.0), hosts=HOSTS, page=False, ledgers=Path(LEDGERS.name)
+)
 
 
 async def lasting(scope: Any, receive: Any, send: Any) -> None:
@@ -42,11 +48,13 @@ schema = schemathesis.openapi.from_asgi("/api/openapi.json", lasting)
 
 @cache
 def known() -> dict[str, str]:
-    """Names of a mechanism and of a problem that are there."""
+    """Names of a mechanism, of a problem and of a ledger that are there."""
     api = TestClient(app, base_url="http://localhost")
     problem, _ = parse_problem(AGES)
     verified = api.post("/api/verify", content=pg.design(problem, epsilon=1.0).to_bytes())
-    return {"mechanisms": verified.json()["id"], "problems": described(api)}
+    mechanism = verified.json()["id"]
+    made = api.post("/api/ledgers", json={"name": "mine", "mechanism": mechanism, "epsilon": 9.0})
+    return {"mechanisms": mechanism, "problems": described(api), "ledgers": made.json()["name"]}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -55,6 +63,7 @@ def ended() -> Iterator[None]:
     yield
     with TestClient(app, base_url="http://localhost"):
         pass
+    LEDGERS.cleanup()
 
 
 @schema.parametrize()
@@ -67,4 +76,6 @@ def test_answers_are_those_of_the_document(case: Any) -> None:
         case.path_parameters["name"] = known()[parts[2]]
     if isinstance(case.body, dict) and isinstance(case.body.get("problem"), str):
         case.body["problem"] = known()["problems"]
+    if isinstance(case.body, dict) and parts[2] == "ledgers" and isinstance(case.body.get("mechanism"), str):
+        case.body["mechanism"] = known()["mechanisms"]
     case.call_and_validate(checks=checks)

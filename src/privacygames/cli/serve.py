@@ -153,7 +153,7 @@ def _serve_people(
 
 
 def _run(host: str, port: int, names: tuple[str, ...], limits: "Limits", *, page: bool, browser: bool) -> None:
-    from privacygames.studio import Address, serve
+    from privacygames.studio import Address, default_folder, serve
 
     def ready(address: "Address") -> None:
         what = "The studio is at" if page else "The API is at"
@@ -163,4 +163,6 @@ def _run(host: str, port: int, names: tuple[str, ...], limits: "Limits", *, page
 
             webbrowser.open(address.url)
 
-    serve(Address(host, port, names), token=os.environ.get(TOKEN) or None, limits=limits, page=page, ready=ready)
+    ledgers = default_folder() if page else None
+    token = os.environ.get(TOKEN) or None
+    serve(Address(host, port, names), token=token, limits=limits, page=page, ledgers=ledgers, ready=ready)

@@ -4,6 +4,7 @@ from privacygames.studio.error_handlers import add_error_handlers
 from privacygames.studio.http_api import create_app
 from privacygames.studio.http_errors import Refused
 from privacygames.studio.job_queue import JobQueue, Ticket
+from privacygames.studio.ledger_folder import default_folder
 from privacygames.studio.limits import Limits
 from privacygames.studio.requests import Body, ErrorBody, LabelBody
 from privacygames.studio.security import LOOPBACK, Asgi, Guard, Message, Receive, Scope, Send
@@ -39,6 +40,7 @@ __all__ = [
     "bounded_protocol",
     "check_token_strength",
     "create_app",
+    "default_folder",
     "json_label",
     "label_from",
     "listener_at",

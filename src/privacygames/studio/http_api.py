@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from fastapi import FastAPI, Request, Response
@@ -29,6 +29,8 @@ from privacygames.studio.exports import (
 )
 from privacygames.studio.file_routes import add_files
 from privacygames.studio.http_errors import Refused
+from privacygames.studio.ledger_api import add_ledgers
+from privacygames.studio.ledger_folder import LedgerFolder
 from privacygames.studio.limits import Limits
 from privacygames.studio.point_source import PointProblemSource
 from privacygames.studio.point_views import (
@@ -38,6 +40,7 @@ from privacygames.studio.point_views import (
     point_mechanism_view,
     point_problem_view,
 )
+from privacygames.studio.positions import point_inside, secret_of
 from privacygames.studio.problem_source import ProblemSource
 from privacygames.studio.requests import (
     AttackBody,
@@ -79,7 +82,12 @@ ERRORS: dict[int | str, dict[str, Any]] = {code: {"model": ErrorBody} for code i
 
 
 def create_app(
-    *, limits: Limits | None = None, hosts: frozenset[str] = LOOPBACK, token: str | None = None, page: bool = True
+    *,
+    limits: Limits | None = None,
+    hosts: frozenset[str] = LOOPBACK,
+    token: str | None = None,
+    page: bool = True,
+    ledgers: Path | None = None,
 ) -> Asgi:
     """The application behind the guard that checks every request.
 
@@ -88,6 +96,7 @@ def create_app(
         hosts: the names it may be called by.
         token: the token that requests to the API need, if any.
         page: whether the page is served, too.
+        ledgers: the folder of the ledgers of the person whose machine this is; None: it keeps none.
     """
     limits = limits or Limits()
     state = AppState(limits)
@@ -110,22 +119,25 @@ def create_app(
         responses=ERRORS,
     )
     add_error_handlers(app)
-    _add_problems(app, state)
+    _add_problems(app, state, ledgers=ledgers is not None)
     _add_jobs(app, state)
     _add_mechanisms(app, state)
     _add_exports(app, state)
     add_files(app, state)
+    if ledgers is not None:
+        folder = LedgerFolder(ledgers, secrets=limits.secrets)
+        add_ledgers(app, folder, state.mechanisms.get, token=token is not None)
     if page:
         _add_map(app, state)
         _add_page(app)
     return Guard(app, hosts=hosts, token=token, limits=limits, image_source=lambda: state.tile_origin)
 
 
-def _add_problems(app: FastAPI, state: AppState) -> None:
+def _add_problems(app: FastAPI, state: AppState, *, ledgers: bool) -> None:
     @app.get("/api/about", tags=["server"])
     def about() -> Json:
-        """The version, and the limits of this server."""
-        return {"version": VERSION, "limits": vars(state.limits)}
+        """The version, the limits of this server, and whether it keeps ledgers."""
+        return {"version": VERSION, "limits": vars(state.limits), "ledgers": ledgers}
 
     @app.post("/api/traces", tags=["problems"], status_code=201, openapi_extra=BYTES)
     async def send_traces(
@@ -195,8 +207,8 @@ def _add_mechanisms(app: FastAPI, state: AppState) -> None:
             raise Refused(413, "TOO_LARGE", f"at most {state.limits.samples} outputs are drawn at once")
         mechanism = state.mechanisms.get(name).mechanism
         if not isinstance(mechanism, Mechanism):
-            return {"answers": drawn_at(mechanism, body)}
-        secret = mechanism.secrets.index(label_from(mechanism.secrets, _secret(body), "secret"))
+            return {"answers": drawn_at(mechanism, point_inside(mechanism, body), body.count)}
+        secret = mechanism.secrets.index(secret_of(mechanism, body))
         drawn = mechanism.sampler().draw([secret] * body.count)  # type: ignore[arg-type]
         return {"answers": [json_label(mechanism.observables.labels[output]) for output in drawn]}
 

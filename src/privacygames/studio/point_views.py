@@ -11,7 +11,7 @@ from privacygames.presentation import limitations, output_json, point_json, poin
 from privacygames.spaces import Area, Region, encode_region
 from privacygames.studio.dangers import point_dangers, with_metres
 from privacygames.studio.exports import EXPORTS, LARGEST_EXPONENT
-from privacygames.studio.requests import PlanePointBody, PositionBody, SampleBody, SecretBody
+from privacygames.studio.requests import PlanePointBody, PositionBody, SecretBody
 from privacygames.studio.starts import epsilon_gone, point_start_view
 from privacygames.studio.stored_mechanism import PROBLEM_ADVERSARY_NAME, StoredPointMechanism
 from privacygames.studio.views import (
@@ -149,9 +149,9 @@ def point_beliefs_view(stored: StoredPointMechanism, observable: object) -> View
     return {"attackers": [adversary], "possible": possible}
 
 
-def drawn_at(mechanism: PointMechanism, body: SampleBody) -> list[object]:
-    """Random outputs for the point of a request."""
-    drawn = mechanism.draw(np.repeat([point_of(mechanism, body)], body.count, axis=0))
+def drawn_at(mechanism: PointMechanism, point: tuple[float, ...], count: int) -> list[object]:
+    """Random outputs for a point."""
+    drawn = mechanism.draw(np.repeat([point], count, axis=0))
     return [output_json(mechanism, output) for output in drawn.tolist()]
 
 

@@ -39,7 +39,7 @@ HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "geolocation=(), camera=(), microphone=()",
+    "permissions-policy": "geolocation=(self), camera=(), microphone=()",
     "cache-control": "no-store",
 }
 

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 from privacygames.errors import InvalidProblem
@@ -67,6 +68,7 @@ def serve(
     token: str | None = None,
     limits: Limits | None = None,
     page: bool = True,
+    ledgers: Path | None = None,
     ready: Callable[[Address], None] = lambda _: None,
 ) -> None:
     """Serve until Ctrl-C.
@@ -76,6 +78,7 @@ def serve(
         token: the token that requests to the API need; required everywhere but on loopback.
         limits: limits of the server.
         page: whether the page is served, too.
+        ledgers: the folder of the person's ledgers; None: there are none.
         ready: called with the address (port 0 replaced by the actual one) once requests are served.
 
     Raises:
@@ -87,7 +90,7 @@ def serve(
     limits = limits or Limits()
     listener = listener_at(address)
     actual = Address(address.host, listener.getsockname()[1], address.names)
-    app = create_app(limits=limits, hosts=actual.allowed(), token=token, page=page)
+    app = create_app(limits=limits, hosts=actual.allowed(), token=token, page=page, ledgers=ledgers)
     config = uvicorn.Config(
         app,
         http=bounded_protocol(limits.body_seconds, limits.connections),

@@ -9,6 +9,7 @@ import { setUpMapLayers } from "./map_layers.js";
 import { draw, setUpPicture } from "./picture.js";
 import { setUpPolicies } from "./policies.js";
 import { $, choose, chosen, isDark, on, state } from "./shared.js";
+import { setUpUse } from "./use.js";
 import { load, setUpSources, showPanel } from "./sources.js";
 
 const VALUES = ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "error", "cost-limit", "epsilon", "share", "worst-cost", "within", "policy-budget", "matters"];
@@ -43,7 +44,7 @@ function applyTheme(theme) {
   drawFrontier();
 }
 
-const parts = [setUpControls, setUpDesigns, setUpMap, setUpMapLayers, setUpPicture, setUpFrontier, setUpPolicies, setUpExplanation, setUpSources];
+const parts = [setUpControls, setUpDesigns, setUpMap, setUpMapLayers, setUpPicture, setUpFrontier, setUpPolicies, setUpExplanation, setUpUse, setUpSources];
 on("problem", (problem) => { state.problem = problem; });
 parts.forEach((setUp) => setUp());
 applyTheme(recall());

@@ -29,7 +29,8 @@ class PlateauNoise:
     :math:`c\,πr^2`. Of all mechanisms with this ε and this largest density it has the least expected distance
     (docs/theory/weeks.md). Planar Laplace noise is the case R = 0.
 
-    Like :func:`planar_laplace_noise` it is computed in floating point, and not certified.
+    Like :func:`planar_laplace_noise` it is computed in floating point, and not certified;
+    :class:`privacygames.points.PlateauMechanism` is.
 
     Args:
         epsilon: ε per unit of distance.

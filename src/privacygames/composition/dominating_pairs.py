@@ -242,7 +242,7 @@ def _steps(alarms: list[int], detections: list[int]) -> tuple[IntArray, IntArray
 
 def _pair_of_points(mechanism: RegionMechanism, within: float) -> DominatingPair:
     guarantee = mechanism.epsilon_guarantee
-    resolution = getattr(getattr(mechanism, "mesh", None), "resolution", 0.0)
+    resolution = getattr(mechanism, "resolution", 0.0)
     of_distance = inf if guarantee.epsilon is None else guarantee.epsilon * (within + 2 * resolution) * SAME_DISTANCE
     exponent = min(of_distance, guarantee.any_pair * SAME_DISTANCE)
     if exponent == inf:

@@ -33,6 +33,7 @@ from privacygames.points.mechanism import (
     certify_points,
 )
 from privacygames.points.mesh import Mesh
+from privacygames.points.plateau_mechanism import PlateauMechanism
 from privacygames.points.problem import PointCost, PointProblem
 from privacygames.points.verification import PointVerification
 from privacygames.points.weight_table import PointTable
@@ -43,6 +44,7 @@ __all__ = [
     "LargestCost",
     "MeasuredRatios",
     "Mesh",
+    "PlateauMechanism",
     "PointAttack",
     "PointBaseline",
     "PointCertificate",

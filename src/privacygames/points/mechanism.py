@@ -188,6 +188,20 @@ class PointSampleable:
         return True
 
     @property
+    def ignores_secret(self) -> bool:
+        """Whether outputs are independent of the secret, exactly: nothing is then charged."""
+        return bool((self.weights == self.weights[0]).all())
+
+    @property
+    def resolution(self) -> float:
+        """Points are rounded by at most this much, in the unit of distances."""
+        return self.mesh.resolution
+
+    def encode_places(self, places: FloatArray) -> IntArray:
+        """Points of the region in the unit of distances, (points, axes), as the row sampler takes them."""
+        return self.mesh.encode(places)
+
+    @property
     def per_user(self) -> bool:
         """False: everybody's outputs are drawn from the same mechanism."""
         return False
@@ -262,7 +276,7 @@ class PointSampleable:
 
     def encode(self, points: ArrayLike) -> IntArray:
         """Points as the row sampler takes them: the cell and where in it, as one integer each."""
-        return self.mesh.encode(self.secrets.clamp(points))
+        return self.encode_places(self.secrets.clamp(points))
 
     def row_sampler(self, users: Any = None) -> RowSampler:  # noqa: ARG002 - of the protocol
         """The sampler for the rows of a batch, the same for all users; secrets are points that the mesh encodes."""
@@ -276,7 +290,7 @@ class PointSampleable:
         >>> pg.design(problem, epsilon=0.5).to_manifest()["certificate"]["region"]
         {'kind': 'interval', 'low': 0.0, 'high': 4.0, 'unit': ''}
         """
-        return {"certificate": {"region": encode_region(self.secrets), "resolution": self.mesh.resolution}}
+        return {"certificate": {"region": encode_region(self.secrets), "resolution": self.resolution}}
 
 
 class PointMechanism(PointSampleable):

@@ -349,7 +349,7 @@ def _planned_pair(account: Account, within: float | None, planned: Planned) -> D
 def _point_epsilon(mechanism: PointSampleable, epsilon: Decimal | None) -> Decimal:
     """The certified ε, or what it was designed for."""
     certified = mechanism.bounds.epsilon
-    if (mechanism.weights == mechanism.weights[0]).all():
+    if mechanism.ignores_secret:
         return NOTHING
     if certified is None or not mechanism.keeps_epsilon(certified):
         raise InvalidProblem("the mechanism keeps no epsilon between points, and no budget covers that")

@@ -215,7 +215,7 @@ class MemoisedPlaces(PointFunction):
         """The index of the output for a cell."""
         centre = np.minimum((np.array([secret]) + 0.5) * self.side, self.mechanism.secrets.lengths)
         words = lambda number: np.array([self._keyed_word(secret, number)], dtype=np.uint64)  # noqa: E731
-        return int(self.mechanism.row_sampler().draw(self.mechanism.mesh.encode(centre), words)[0])
+        return int(self.mechanism.row_sampler().draw(self.mechanism.encode_places(centre), words)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +246,7 @@ class MemoisedFrequentPlaces(PointFunction):
         nearest = int(distances.argmin())
         if distances[nearest] > self.radius:
             return None
-        return (int(self.mechanism.mesh.encode(places[[nearest]])[0]),)
+        return (int(self.mechanism.encode_places(places[[nearest]])[0]),)
 
     def output(self, secret: Cell) -> int:
         """The index of the output for a place."""

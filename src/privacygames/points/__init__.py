@@ -17,6 +17,7 @@ from privacygames.points.content import decode_mesh, encode_mesh
 from privacygames.points.design import PointDesign, design
 from privacygames.points.finite import finite_problem
 from privacygames.points.guesses import BestGuesses, best_guesses
+from privacygames.points.lattice_noise import LatticeNoise
 from privacygames.points.measurements import (
     MeasuredRatios,
     cost_per_point,
@@ -42,6 +43,7 @@ from privacygames.points.worst_cost import LargestCost, largest_cost
 __all__ = [
     "BestGuesses",
     "LargestCost",
+    "LatticeNoise",
     "MeasuredRatios",
     "Mesh",
     "PlateauMechanism",

@@ -100,6 +100,11 @@ def seeded_words(generator: np.random.Generator) -> Words:
 class LatticeNoise:
     """Noise of integer steps along two axes that guarantees ε between any two points of a lattice.
 
+    >>> from fractions import Fraction
+    >>> noise = pg.points.LatticeNoise(Fraction(10), plateau=Fraction(1, 4), step=Fraction(1, 1000))
+    >>> noise.sample(3).shape, noise.keeps_epsilon(Fraction(10)), noise.keeps_epsilon(Fraction(9))
+    ((3, 2), True, False)
+
     Attributes:
         epsilon: ε per unit of distance.
         plateau: the radius up to which all steps are equally likely, in the unit of distances.

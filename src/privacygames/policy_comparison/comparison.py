@@ -43,10 +43,10 @@ MATTERS: dict[str, str] = {
 """What may matter, and when a policy keeps it."""
 
 REPLAYED_NOISE = (
-    "Outputs were drawn from the noise itself, in floating point, and not from certified mechanisms: a map of a town "
-    "is too large for their design at such an ε."
+    "Noise was drawn exactly, as the certified pg.points.PlateauMechanism draws it, and not moved to outputs on the "
+    "map; tests of predictions were drawn in floating point."
 )
-"""What was replayed, for every report of a comparison (docs/how-to/weeks.md has the sizes that were tried)."""
+"""What was replayed, for every report of a comparison (docs/how-to/weeks.md)."""
 
 PRESENCE_MARGIN = 0.1
 """How much more often than habits alone the best attack may name the present cell."""
@@ -284,7 +284,8 @@ def compare_policies(
 
     Each person's later days are shared; the earlier ones say how many releases and places a day has, and are what the
     adversary of the present place knows. The recommendation is the cheapest policy that keeps what matters
-    (docs/how-to/weeks.md). Policies are replayed with floating-point noise on the coordinates.
+    (docs/how-to/weeks.md). Policies are replayed with the noise of :class:`privacygames.points.PlateauMechanism` on the
+    coordinates.
 
     Args:
         visits: in time slots; each visit is a moment to share.

@@ -1,12 +1,13 @@
 """What each policy shows of a trace of points, what it charges, and the likelihoods of what it shows.
 
-All policies are replayed with noise of the same kind on the coordinates themselves, computed in floating point:
-:class:`privacygames.baselines.PlateauNoise`, which without a plateau is planar Laplace noise. What is released to
-anybody comes from certified mechanisms instead (:class:`privacygames.PointReleases`, :class:`privacygames.Releases`).
+All policies are replayed with noise of the same kind on the coordinates themselves, which without a plateau is planar
+Laplace noise: drawn exactly, as the certified :class:`privacygames.points.PlateauMechanism` draws it. Its likelihoods,
+and the tests of predictions, are computed in floating point.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from math import ceil, inf
 
 import numpy as np
@@ -14,12 +15,16 @@ from numpy.typing import NDArray
 
 from privacygames.arrays import FloatArray, IntArray
 from privacygames.baselines import PlateauNoise
+from privacygames.points import LatticeNoise
 from privacygames.policy_comparison.day_budget import DAY, DayAccount, DayBudget
 
 Mask = NDArray[np.bool_]
 
 TEST_SHARE, RENEW_SHARES = 0.5, 3.0
 """The test of a prediction gets half of an even share, a new output three: even spending if one test in six fails."""
+
+LATTICE_STEP = Fraction(1, 2**20)
+"""Step of the lattice of noise in km: a millimetre."""
 
 PLACE_SIDE = 0.1
 """Side of the square cells that are one place to a memoised policy, in km: larger than the errors of fixes."""
@@ -166,6 +171,12 @@ class ReplayedPolicy:
     guarantee: str
 
 
+def exact_draws(noise: PlateauNoise, count: int, generator: np.random.Generator) -> FloatArray:
+    """Noise in km as :class:`privacygames.points.PlateauMechanism` draws it, before it is moved to outputs."""
+    exact = LatticeNoise(Fraction(noise.epsilon), Fraction(noise.plateau), LATTICE_STEP)
+    return np.asarray(exact.sample(count, generator) * float(LATTICE_STEP))
+
+
 def keep_probability(distances: FloatArray, epsilon: float, within: float) -> FloatArray:
     """The probability that a prediction at these distances passes the test: P(Laplace(1/ε) ≥ distance − within)."""
     beyond = epsilon * (distances - within)
@@ -177,7 +188,7 @@ def fresh(earlier: Fixes, fixes: Fixes, budget: DayBudget, _home: HomeTarget, ge
     """Independent planar Laplace noise at every release."""
     epsilon, order = budget.even_share(_releases_a_day(earlier))
     shown = Shown.nothing(len(fixes.times), PlateauNoise(epsilon, 0.0))
-    noise, charge = shown.noise.sample(len(fixes.times), generator), budget.charge(epsilon, order)
+    noise, charge = exact_draws(shown.noise, len(fixes.times), generator), budget.charge(epsilon, order)
     account = DayAccount(budget.limit(order))
     for at, time in enumerate(fixes.times.tolist()):
         if account.has_room(charge, time):
@@ -199,7 +210,7 @@ def predictive(
     epsilon = min(RENEW_SHARES, releases - TEST_SHARE) * share  # one test and one new output fit into any day
     shown = Shown.nothing(len(fixes.times), PlateauNoise(epsilon, 0.0))
     shown.test = test, 1 / share
-    noise, passes = shown.noise.sample(len(fixes.times), generator), generator.random(len(fixes.times))
+    noise, passes = exact_draws(shown.noise, len(fixes.times), generator), generator.random(len(fixes.times))
     new, tested = budget.charge(epsilon, order), budget.charge(test, order)
     account = DayAccount(budget.limit(order))
     for at, time in enumerate(fixes.times.tolist()):
@@ -233,7 +244,7 @@ def memoised(
     cells = _place_cells(fixes.xy)
     centres, places = np.unique(cells, axis=0, return_inverse=True)
     noise = PlateauNoise(epsilon, 0.0)
-    outputs = (centres + 0.5) * PLACE_SIDE + noise.sample(len(centres), generator)
+    outputs = (centres + 0.5) * PLACE_SIDE + exact_draws(noise, len(centres), generator)
     return _one_draw_each(fixes, places.ravel(), np.asarray(outputs), noise, budget)
 
 
@@ -244,7 +255,7 @@ def frequent_places(
     places = frequent_centres(earlier)
     epsilon = budget.epsilon / _mean_distinct(earlier.days, nearest_place(earlier.xy, places))
     noise = PlateauNoise.against_disks(epsilon, radius=HOME_RADIUS, probability=home.chance, sides=home.sides)
-    outputs = places + noise.sample(len(places), generator)
+    outputs = places + exact_draws(noise, len(places), generator)
     return _one_draw_each(fixes, nearest_place(fixes.xy, places), outputs, noise, budget)
 
 

@@ -131,7 +131,7 @@ def measure(fleet: str, store: str, people: int, options: argparse.Namespace) ->
         assert process.stdout is not None
         port = int(re.findall(r":(\d+)/", process.stdout.readline())[0])
         command = [sys.executable, __file__, "--load", str(port), "--clients", str(options.clients)]
-        results = []
+        results: list[dict[str, object]] = []
         wait_until_ready(port)
         sleep(options.settle)  # the other workers start, too
         for _ in range(2):  # the first is a warm-up; memory is compared between the two
@@ -163,7 +163,9 @@ def main() -> None:
         load(options.load, options.people[0], options.seconds, options.clients)
         return
     busy = os.getloadavg()[0]
-    print(f"{os.cpu_count()} cores, load average {busy:.1f} before; {options.workers} workers, {options.clients} clients")
+    print(
+        f"{os.cpu_count()} cores, load average {busy:.1f} before; {options.workers} workers, {options.clients} clients"
+    )
     for people in options.people:
         with tempfile.TemporaryDirectory() as folder:
             fleet = fleet_of(people, Path(folder) / "fleet")

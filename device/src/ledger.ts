@@ -38,10 +38,10 @@ export interface Released {
 
 const DAY = 86_400_000;
 const HOUR = 3_600_000;
-/** Charges are whole numbers of this unit, so that they add up without rounding. */
-const UNITS_PER_EPSILON = 2 ** 32;
+/** Charges are decimals of nine digits, as whole numbers, so that they add up without rounding: ten of 0.1 are 1. */
+const UNITS_PER_EPSILON = 1e9;
 /** The largest budget and charge, so that sums of units are exact in floating point. */
-const MOST_EPSILON = 2 ** 19;
+const MOST_EPSILON = 1e6;
 /** The outputs that are remembered of each site beyond the window, for its history. */
 const MOST_HISTORY = 200;
 const ALL_SITES = "all";

@@ -9,7 +9,7 @@ export interface Entry {
   readonly at: number;
   /** The id of the mechanism. */
   readonly mechanism: string;
-  /** What was charged, in units of 2^-32 of epsilon, rounded up. */
+  /** What was charged, in units of 10^-9 of epsilon, rounded up. */
   readonly charge: number;
   /** What was released; null in the account of all sites together, which has charges only. */
   readonly output: Output | null;

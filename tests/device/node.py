@@ -1,4 +1,4 @@
-"""Node and the built package in ``device/``; tests that need them are skipped, with the reason, where they are absent."""
+"""Node and the built package in ``device/``; tests that need them are skipped where they are absent, and say why."""
 
 import shutil
 import subprocess

@@ -35,16 +35,17 @@ async function reply(request: Request, sender: MessageSender): Promise<Reply> {
  * So a page that finds functions which are not replaced, such as in a frame that has just been made, is refused by them.
  */
 async function withholdPermission({ sites }: Settings): Promise<void> {
-  const location = chrome.contentSettings?.location;
-  if (location === undefined) return;
-  for (const scheme of ["http", "https"]) await location.set({ primaryPattern: `${scheme}://*/*`, setting: "block" });
+  if (FIREFOX) return;
+  const setting = "block";
+  for (const scheme of ["http", "https"]) await chrome.contentSettings.location.set({ primaryPattern: `${scheme}://*/*`, setting });
   for (const [host, mode] of Object.entries(sites)) await permit(host, mode);
 }
 
 async function permit(host: string, mode: Mode | null): Promise<void> {
+  if (FIREFOX) return;
   for (const scheme of ["http", "https"]) {
     const primaryPattern = `${scheme}://${host}:*/*`;
-    await chrome.contentSettings?.location.set({ primaryPattern, setting: mode === "exact" ? "allow" : "block" });
+    await chrome.contentSettings.location.set({ primaryPattern, setting: mode === "exact" ? "allow" : "block" });
   }
 }
 

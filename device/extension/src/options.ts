@@ -2,7 +2,7 @@
 import { open, verifyInWorker } from "privacygames-device";
 
 import type { Mode } from "./channel.js";
-import { byId, element, kilometres, moment } from "./elements.js";
+import { byId, element, kilometres, moment } from "../../shared/elements.js";
 import { builtIn, importedFiles, isUsable, keepFile, removeFile } from "./mechanisms.js";
 import type { Command, Overview } from "./messages.js";
 import { LIMITS, type Settings } from "./settings.js";

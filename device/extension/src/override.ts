@@ -128,7 +128,9 @@ function attributesOf(owner: object): string[] {
 
 /** The browser's own order of what `toJSON` gives. */
 const POSITION_KEYS = FIREFOX ? ["coords", "timestamp"] : ["timestamp", "coords"];
-const COORDINATE_KEYS = ["accuracy", "latitude", "longitude", "altitude", "altitudeAccuracy", "heading", "speed"];
+const COORDINATE_KEYS = FIREFOX
+  ? ["latitude", "longitude", "altitude", "accuracy", "altitudeAccuracy", "heading", "speed"]
+  : ["accuracy", "latitude", "longitude", "altitude", "altitudeAccuracy", "heading", "speed"];
 
 function toJson(object: object): Anything {
   const own = valuesOf(object) as Anything;

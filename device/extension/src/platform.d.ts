@@ -38,9 +38,9 @@ declare const chrome: {
     setBadgeBackgroundColor(details: { color: string }): Promise<void>;
   };
   /** Chromium only. */
-  readonly contentSettings?: { readonly location: ContentSetting };
+  readonly contentSettings: { readonly location: ContentSetting };
   /** Chromium only. */
-  readonly offscreen?: {
+  readonly offscreen: {
     createDocument(details: { url: string; reasons: readonly string[]; justification: string }): Promise<void>;
     closeDocument(): Promise<void>;
   };

@@ -1,8 +1,8 @@
 /** The popup: what the site of the current tab is told, and what is left of its budget. */
 import type { Mode } from "./channel.js";
-import { byId, coordinates, element, kilometres, moment } from "./elements.js";
-import { sketch } from "./map.js";
-import type { Command, SiteState } from "./messages.js";
+import { byId, coordinates, element, kilometres, moment } from "../../shared/elements.js";
+import { sketch } from "../../shared/map.js";
+import type { Command, SiteState, Told } from "./messages.js";
 import { hostOf } from "./site.js";
 
 /** Positions that are listed. */
@@ -21,6 +21,16 @@ async function run(command: Command): Promise<SiteState> {
   return state;
 }
 
+function list(told: readonly Told[]): void {
+  byId("told").replaceChildren(
+    ...told.map((entry) => {
+      const row = element("li", coordinates(entry));
+      row.append(element("time", moment(entry.at)));
+      return row;
+    }),
+  );
+}
+
 function show(state: SiteState): void {
   const { host, account, mode, told, balance, epsilon, accuracyKm } = state;
   byId("host").textContent = host;
@@ -30,31 +40,19 @@ function show(state: SiteState): void {
   byId("explanation").textContent = EXPLANATIONS[mode](state);
   byId("told-heading").textContent = told.length === 0 ? "Not told anything yet" : account === host ? "What it was told" : `What ${account} was told`;
   byId("map").replaceChildren(...(told.length === 0 ? [] : [sketch(told, accuracyKm)]));
-  byId("told").replaceChildren(
-    ...told.slice(0, LISTED).map((entry) => {
-      const row = element("li", coordinates(entry));
-      row.append(element("time", moment(entry.at)));
-      return row;
-    }),
-  );
+  list(told.slice(0, LISTED));
   byId("more").hidden = told.length <= LISTED;
   byId("more").textContent = `${told.length - LISTED} earlier`;
   byId("more").onclick = () => {
     byId("more").hidden = true;
-    byId("told").replaceChildren(
-      ...told.map((entry) => {
-        const row = element("li", coordinates(entry));
-        row.append(element("time", moment(entry.at)));
-        return row;
-      }),
-    );
+    list(told);
   };
   byId("budget-section").hidden = mode !== "protected";
   const left = Math.floor(balance.left / epsilon);
   byId("meter").style.setProperty("inline-size", `${Math.max(0, Math.min(1, balance.left / balance.budget)) * 100}%`);
-  const renewal = balance.nextRefund === null ? "" : ` One is given back at ${moment(balance.nextRefund)}.`;
+  const renewal = balance.nextRefund === null ? "" : ` The oldest stops counting at ${moment(balance.nextRefund)}.`;
   byId("budget").textContent =
-    left > 0 ? `${left} new position${left === 1 ? "" : "s"} until tomorrow.${renewal}` : `None: the last position is repeated.${renewal}`;
+    left > 0 ? `${left} new position${left === 1 ? "" : "s"} within a day.${renewal}` : `None: the last position is repeated.${renewal}`;
   byId("site").hidden = false;
 }
 

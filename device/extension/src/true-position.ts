@@ -33,8 +33,8 @@ export function truePosition(): Promise<Position | null> {
 }
 
 async function ask(): Promise<Position | null> {
+  if (FIREFOX) return askHere();
   const { offscreen } = chrome;
-  if (offscreen === undefined) return askHere();
   await offscreen
     .createDocument({ url: "offscreen.html", reasons: ["GEOLOCATION"], justification: "Sites are told a protected position." })
     .catch(() => undefined); // there is one already, from a worker that was stopped

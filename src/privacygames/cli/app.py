@@ -20,6 +20,7 @@ from privacygames.cli import (
     demo,
     design,
     device,
+    device_page,
     evaluate,
     find,
     ledger,
@@ -163,7 +164,7 @@ devices = typer.Typer(
     no_args_is_help=True,
     cls=PlainGroup,
 )
-for device_command in (device.export, device.verify):
+for device_command in (device.export, device.verify, device_page.page):
     devices.command(epilog=EPILOG, cls=PlainCommand)(with_exit_status(device_command))
 app.add_typer(devices, name="device")
 

@@ -29,7 +29,7 @@ def page(
     before it shows it. A mechanism that says "private" has weights that show which places are frequent: put such a
     folder where only its owner can read it.
     """
-    from privacygames.device.offline_page import write_page
+    from privacygames.device import write_page
 
     written = write_page(out, file, name=name or file.stem, answers=answers, repeat=repeat)
     rows = {"folder": str(out), "files": written.files, "bytes": written.size, "disclosure": written.disclosure.value}

@@ -12,17 +12,20 @@ True
 from privacygames.device.device_file import decode, encode, read, write
 from privacygames.device.device_mechanism import DeviceMechanism, DeviceOutput
 from privacygames.device.disclosure import disclosure_of
+from privacygames.device.offline_page import WrittenPage, write_page
 from privacygames.device.ratios import exponential_below
 
 __all__ = [
     "DeviceMechanism",
     "DeviceOutput",
+    "WrittenPage",
     "decode",
     "disclosure_of",
     "encode",
     "exponential_below",
     "read",
     "write",
+    "write_page",
 ]
 
 

@@ -1,7 +1,7 @@
 """The map in Debian's Chromium: square cells, a true scale, true coordinates, and nothing asked from another host."""
 
 from collections.abc import Iterator
-from math import cos, radians
+from math import cos, degrees, log, pi, radians
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +40,8 @@ def browser() -> "Iterator[Browser]":
 
 def squares(latitude: float) -> tuple[float, float, float, float]:
     """A box of square cells, its middle at a latitude."""
-    high = SIDE * ROWS / EARTH_RADIUS_KM * 180 / 3.141592653589793
-    wide = SIDE * COLUMNS / EARTH_RADIUS_KM / cos(radians(latitude)) * 180 / 3.141592653589793
+    high = degrees(SIDE * ROWS / EARTH_RADIUS_KM)
+    wide = degrees(SIDE * COLUMNS / EARTH_RADIUS_KM / cos(radians(latitude)))
     return 10.0, latitude - high / 2, 10.0 + wide, latitude + high / 2
 
 
@@ -234,12 +234,41 @@ def test_points_are_a_density_with_exact_numbers_beside_it(browser: "Browser", a
     assert visit.page.locator("#picture .band").count() > 4
     visit.says(".legend", text="per km², smoothed over")
     visit.page.click("#values-box summary")
+    visit.says("#values tbody tr:first-child", text="%")
     cells = visit.page.locator("#values tbody td:nth-child(2)").all_text_contents()
     shares = [float(text.removesuffix("\u00a0%").removeprefix("<")) for text in cells]
     assert shares == sorted(shares, reverse=True)
     assert 99 < sum(shares) < 101.5
     names = visit.page.locator("#picture .dot title").all_text_contents()
     assert sum(name.endswith(f": {cells[0]}") for name in names) >= 1
+    visit.done()
+
+
+NODE = 12 / 72  # kilometres between the nodes of the density below
+
+NESTED = """async () => {
+    const {contours} = await import("/page/contours.js");
+    const area = (ring) => Math.abs(ring.reduce((sum, [x, y], i) => {
+        const [u, v] = ring[(i + 1) % ring.length]; return sum + x * v - u * y; }, 0)) / 2;
+    const dots = [...Array(96).keys()].map((i) => [(i % 12) + 0.5, Math.floor(i / 12) + 0.5]);
+    const shares = dots.map((_, i) => Number(i === 40));
+    const {bands, perSquareKilometre, deviation} = contours(dots, shares, {width: 12, height: 8});
+    return {areas: bands.map(({rings}) => rings.map(area)), shares: bands.map(({share}) => share),
+        points: bands.flatMap(({rings}) => rings.flat()), perSquareKilometre, deviation};
+}"""
+
+
+def test_the_density_of_one_output_is_a_bell(browser: "Browser", address: str) -> None:
+    """Rings of equal density around one point are circles, whose areas follow from the normal density."""
+    visit = Visit(browser, address).opened()
+    density = visit.page.evaluate(NESTED)
+    deviation = density["deviation"]
+    assert density["perSquareKilometre"] == pytest.approx(1 / (2 * pi * deviation**2), rel=0.02)
+    for number, areas in enumerate(density["areas"][1:], start=2):
+        level = ((number - 0.5) / len(density["areas"])) ** 2
+        assert areas == [pytest.approx(2 * pi * deviation**2 * log(1 / level), rel=0.03, abs=2 * NODE**2)]
+    assert density["shares"] == sorted(density["shares"])
+    assert all(0 <= x <= 12 and 0 <= y <= 8 for x, y in density["points"])
     visit.done()
 
 

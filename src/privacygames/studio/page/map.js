@@ -115,9 +115,10 @@ function showLive(region) {
   const key = JSON.stringify(region.box);
   $("picture").classList.add("live");
   if (!leaflet) create();
-  const size = JSON.stringify([$("picture").clientWidth, key]);
+  const across = $("picture").clientWidth || pictureWidth();
+  const size = JSON.stringify([across, key]);
   if (leaflet.size !== size) {
-    const view = fixedView(region, $("picture").clientWidth, MAX_HEIGHT + frame.foot);
+    const view = fixedView(region, across, MAX_HEIGHT + frame.foot);
     const canvas = leaflet.map.getContainer();
     canvas.style.height = `${Math.max(220, view.height)}px`;
     leaflet.map.invalidateSize({ animate: false, pan: false });

@@ -27,6 +27,7 @@ export function setUpPicture() {
   $("send-day").addEventListener("click", () => release(0));
   $("step").addEventListener("input", draw);
   $("picture").addEventListener("keydown", moveCursor);
+  $("values-box").addEventListener("toggle", () => { if (drawn) listValues(); });
   $("matrix").addEventListener("click", (event) => {
     state.secret = rowAt($("matrix"), event, state.problem.labels.length);
     show("outputs");
@@ -144,6 +145,7 @@ function listValues() {
   const { problem, axis, values, labels } = drawn;
   const points = isAboutPoints(problem);
   $("values-box").hidden = false;
+  if (!$("values-box").open) return;
   const far = points && axis === "outputs";
   const titles = [axis === "outputs" ? "Output" : points ? "Place" : "Secret", "Probability", ...(far ? ["From the secret"] : [])];
   $("values").tHead.replaceChildren(element("tr", {}, ...titles.map((title) => element("th", { scope: "col" }, title))));
@@ -256,7 +258,7 @@ const pointViews = {
 function pick(i) {
   const { problem } = state;
   cursor = i;
-  if (!state.result) return;
+  if (!state.result) { draw(); return; }
   if (isAboutPoints(problem)) {
     if (chosen("view") === "beliefs") state.output = closest(problem.outputs, i);
     else {

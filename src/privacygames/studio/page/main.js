@@ -8,6 +8,7 @@ import { setUpMap } from "./map.js";
 import { setUpMapLayers } from "./map_layers.js";
 import { draw, setUpPicture } from "./picture.js";
 import { setUpPolicies } from "./policies.js";
+import { drawStatistics, setUpProtect } from "./protect.js";
 import { $, choose, chosen, isDark, on, state } from "./shared.js";
 import { setUpUse } from "./use.js";
 import { load, setUpSources, showPanel } from "./sources.js";
@@ -42,9 +43,22 @@ function applyTheme(theme) {
   document.documentElement.dataset.theme = theme;
   draw();
   drawFrontier();
+  drawStatistics();
 }
 
-const parts = [setUpControls, setUpDesigns, setUpMap, setUpMapLayers, setUpPicture, setUpFrontier, setUpPolicies, setUpExplanation, setUpUse, setUpSources];
+const parts = [
+  setUpControls,
+  setUpDesigns,
+  setUpMap,
+  setUpMapLayers,
+  setUpPicture,
+  setUpFrontier,
+  setUpPolicies,
+  setUpExplanation,
+  setUpProtect,
+  setUpUse,
+  setUpSources,
+];
 on("problem", (problem) => { state.problem = problem; });
 parts.forEach((setUp) => setUp());
 applyTheme(recall());
@@ -63,7 +77,7 @@ $("token-form").addEventListener("submit", (event) => {
   load();
 });
 let resized = 0;
-addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { draw(); drawFrontier(); }, 150); });
+addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(() => { draw(); drawFrontier(); drawStatistics(); }, 150); });
 addEventListener("pagehide", () => { if (state.names.size) ask("POST", "forget", { ids: [...state.names].slice(-1000) }, { keepalive: true }).catch(() => {}); });
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 describe();

@@ -2,13 +2,14 @@
 import { post } from "./api.js";
 
 export const $ = (id) => document.getElementById(id);
-export const state = { problem: null, loaded: false, result: null, results: [], secret: null, place: null, output: null, names: new Set(), releases: null, samples: [] };
+export const state = { problem: null, loaded: false, result: null, results: [], secret: null, place: null, output: null, names: new Set(), held: new Set(), releases: null, samples: [] };
 
 // "answers" and "same_answers" are the keys of the HTTP API for outputs.
 export const outputLabels = (problem) => problem.answers;
 export const outputsAreSecrets = (problem) => problem.same_answers;
 export const labelsAlong = (problem, axis) => (axis === "outputs" ? outputLabels(problem) : problem.labels);
 
+// `names` are those of everything on the server; those in `held` outlive the problem that was made from them.
 export function forget(ids) {
   ids.forEach((id) => state.names.delete(id));
   if (ids.length) post("forget", { ids }).catch(() => {});

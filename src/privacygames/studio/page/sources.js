@@ -1,10 +1,9 @@
 // Step 1, "What is secret": creates a problem from the chosen source, and announces it to the other parts.
 import { allStarted, ask, post } from "./api.js";
+import { dataBody, dataKind, setUpData } from "./data.js";
 import { $, chosen, digits, element, emit, forget, on, percent, say, state } from "./shared.js";
 
-let traces = null;
 let latest = 0;
-let uploads = 0;
 
 const shapes = {
   even: () => 1,
@@ -20,24 +19,24 @@ export function setUpSources() {
   $("person").value = 7;
   document.querySelectorAll('input[name="source"]').forEach((each) => each.addEventListener("change", () => { showPanel(); load(); }));
   document.querySelectorAll('input[name="secrets"]').forEach((each) => each.addEventListener("change", () => { showPanel(); load(); }));
-  for (const id of ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "labels", "user"]) {
+  for (const id of ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "labels"]) {
     $(id).addEventListener("change", load);
   }
   on("expired", async () => { // the server forgets what has not been used for an hour
     await load();
     if (state.loaded) $("source-note").textContent += " It had been forgotten, and was loaded again.";
   });
-  $("traces").addEventListener("change", readTraces);
+  setUpData({ load: () => { showPanel(); return load(); }, loading: announceReading, cleared: clear });
   $("document").addEventListener("change", load);
 }
 
 export function showPanel() {
   const source = chosen("source");
   document.querySelectorAll(".panel").forEach((panel) => { panel.hidden = panel.dataset.for !== source; });
-  const places = ["places", "own"].includes(source);
+  const places = source === "places" || (source === "own" && dataKind() === "places");
   const points = places && chosen("secrets") === "points";
   for (const id of ["guarantee", "grid-size"]) $(id).hidden = !places;
-  $("cost-label").hidden = points || ["categories", "file"].includes(source);
+  $("cost-label").hidden = points || ["categories", "file"].includes(source) || (source === "own" && !["places", "numbers"].includes(dataKind()));
   $("guarantee-means").textContent = points
     ? "For coordinates, however close: outputs are the centres of the columns and rows, and cost you their distance."
     : "For cells: close points on two sides of a border may have very different outputs.";
@@ -85,9 +84,15 @@ export async function load() {
   }
 }
 
+function announceReading() {
+  latest += 1; // a problem that is still loading is outdated
+  say("source-error", "");
+  $("source-note").textContent = "";
+}
+
 function clear() {
   // Remove everything about the earlier source, from the page and from the server.
-  const names = [...state.names].filter((name) => name !== traces);
+  const names = [...state.names].filter((name) => !state.held.has(name));
   allStarted().then(() => forget(names));
   Object.assign(state, { problem: null, loaded: false, result: null, results: [], secret: null, place: null, output: null, releases: null, samples: [] });
   emit("unloaded");
@@ -100,7 +105,7 @@ async function requestBody() {
   if (!$("grid-size").hidden && !(whole("columns") && whole("rows"))) throw new Error("Columns and rows are whole numbers from 1 to 60.");
   const grid = { columns: Number($("columns").value), rows: Number($("rows").value), cost: $("cost").value === "hamming" ? "hamming" : "euclidean", secrets: chosen("secrets") };
   if (source === "places") return { invented: { seed: Number($("seed").value), person: Number($("person").value), ...grid } };
-  if (source === "own") return traces ? { traces: { id: traces, user: $("user").value, ...grid } } : null;
+  if (source === "own") return dataBody(grid);
   if (source === "ages") return { document: ages() };
   if (source === "categories") return { document: categories() };
   const file = $("document").files[0];
@@ -137,48 +142,4 @@ function categories() {
     prior: { counts: parsed.map(([, count]) => count) },
     problem: { cost: "hamming", distance: "hamming" },
   };
-}
-
-async function readTraces() {
-  const files = [...$("traces").files];
-  if (!files.length) return;
-  const mine = (uploads += 1);
-  latest += 1; // a problem that is still loading is outdated
-  say("source-error", "");
-  $("source-note").textContent = "";
-  $("traces-note").textContent = "Reading …";
-  if (traces) forget([traces]);
-  traces = null;
-  $("user").replaceChildren();
-  $("user-label").hidden = true;
-  clear(); // before the new file is read: the earlier data may be somebody else's
-  try {
-    const [content, form] = await contentOf(files);
-    const response = await ask("POST", `traces?form=${form}`, content, { raw: true });
-    if (mine !== uploads) { forget([response.id]); return; }
-    traces = response.id;
-    state.names.add(traces);
-    $("user").replaceChildren(...response.users.map((each, at) => element("option", { value: each.name }, `${each.name || `person ${at + 1}`} (${each.visits} visits)`)));
-    $("user-label").hidden = response.users.length < 2;
-    const skipped = Object.entries(response.skipped).map(([reason, count]) => `${count} ${reason}`).join(", ");
-    await load();
-    $("traces-note").textContent = `${response.rows} ${response.rows === 1 ? "row" : "rows"} read${skipped ? `; left out: ${skipped}` : ""}.`;
-  } catch (error) {
-    if (mine !== uploads) return;
-    $("traces-note").textContent = "";
-    $("source-note").textContent = "Choose a file.";
-    say("source-error", error.message);
-  }
-}
-
-async function contentOf(files) {
-  // GeoLife has one file per trip: six header lines, then positions. Several files are joined into one.
-  const name = files[0].name.toLowerCase().replace(/\.gz$/, "");
-  if (name.endsWith(".plt")) {
-    const contents = await Promise.all(files.map((file) => file.text()));
-    return [contents.map((text, at) => (at ? text.split("\n").slice(6).join("\n") : text)).join(""), "geolife"];
-  }
-  if (files.length > 1) throw new Error("Choose one file; only GeoLife's .plt files are read several at a time.");
-  const form = name.endsWith(".parquet") ? "parquet" : name.endsWith(".gpx") ? "gpx" : name.endsWith(".txt") ? "checkins" : "csv";
-  return [await files[0].arrayBuffer(), form];
 }

@@ -11,6 +11,10 @@ help:  ## Show this list
 
 setup: $(STAMP)  ## Create .venv and install privacygames into it
 
+# Debian's packages, where root may install them and a test finds that they are missing: $(call debian,test,packages) || echo …
+debian = { $(1); } >/dev/null 2>&1 || { [ "$$(id -u)" = 0 ] && { $(call apt,$(2)) || { apt-get update && $(call apt,$(2)); }; } >/dev/null 2>&1; }
+apt = DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(1)
+
 KERNELS := $(wildcard src/privacygames/solvers/linalg/csrc/*)
 HEADERS  = $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')
 
@@ -18,8 +22,7 @@ HEADERS  = $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("inc
 $(STAMP): pyproject.toml constraints.txt tools/vendor_page.py $(KERNELS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "privacygames needs Python 3.11 or newer; set PYTHON=python3.x" >&2; exit 1; }
-	@command -v cc >/dev/null && [ -e "$(HEADERS)/Python.h" ] || \
-	  { [ "$$(id -u)" = 0 ] && { apt-get update -qq; apt-get install -y -qq gcc libc6-dev python3-dev; } >/dev/null 2>&1; } || \
+	@$(call debian,command -v cc && [ -e "$(HEADERS)/Python.h" ],gcc libc6-dev python3-dev) || \
 	  echo "There is no C compiler, and none can be installed: designs take two to three times as long."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
@@ -34,16 +37,15 @@ studio: setup  ## Open the studio in the browser: a local page; nothing leaves t
 
 # The page's tests drive Debian's Chromium, and npm fetches the outlines of countries; what cannot be had is skipped, and says so.
 browser:
-	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq --no-install-recommends npm >/dev/null 2>&1; } || \
+	@$(call debian,command -v npm,npm) || \
 	  echo "There is no npm, and it cannot be installed: the studio's map has no outlines."
 	@[ ! -e $(BIN)/python ] || $(BIN)/python tools/vendor_page.py
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq chromium >/dev/null 2>&1; } || \
+	@$(call debian,command -v chromium,chromium) || \
 	  echo "There is no chromium, and it cannot be installed: the studio's browser tests are skipped."
 
 # The store's tests start a PostgreSQL server of their own; where Debian's cannot be had they are skipped, and say so.
 postgresql:
-	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
-	  { [ "$$(id -u)" = 0 ] && apt-get install -y -qq postgresql >/dev/null 2>&1; } || \
+	@$(call debian,ls /usr/lib/postgresql/*/bin/initdb,postgresql) || \
 	  echo "There is no PostgreSQL, and it cannot be installed: its tests are skipped."
 
 test: setup  ## Run the tests, but for the slow ones: seven minutes on two cores
@@ -68,7 +70,7 @@ bench: setup  ## Time us against qif and SciPy in one run; DATA=folder adds real
 
 # Java comes from Debian's packages; where it cannot be installed, this says so and leaves everything else as it was.
 spark: setup  ## Install Spark (and Debian's headless Java, if there is none) and run its tests
-	@command -v java >/dev/null || { apt-get update -q && apt-get install -y -q default-jre-headless; } || \
+	@$(call debian,command -v java,default-jre-headless) || \
 	  { echo "Spark needs Java 17 or newer, which could not be installed here: install it, then run this again" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[spark]'
 	$(BIN)/python -m pytest -n 0 tests/tables/test_spark.py

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare, kstest
 
 import privacygames as pg
-from privacygames.points.lattice_noise import BITS, LatticeNoise, RandomBits, seeded_words
+from privacygames.points.lattice_noise import BITS, LatticeNoise, RandomBits, random_words
 
 steps = st.integers(-(10**7), 10**7)
 
@@ -62,7 +62,7 @@ def test_on_a_fine_lattice_it_is_the_noise_with_a_plateau(noise: pg.baselines.Pl
 
 @pytest.mark.parametrize("exponent", [0.0, 0.3, 1.0, 2.7])
 def test_trials_survive_with_the_exponential_of_their_exponent(exponent: float) -> None:
-    bits = RandomBits(seeded_words(np.random.default_rng(7)))
+    bits = RandomBits(random_words(np.random.default_rng(7)))
     survived = np.mean([bits.survives(int(exponent * 2**BITS)) for _ in range(4000)])
     chance = np.exp(-exponent)
     assert survived == pytest.approx(chance, abs=4 * np.sqrt(chance * (1 - chance) / 4000) + 1e-12)

@@ -12,7 +12,7 @@ Bernoulli trials of Canonne, Kamath and Steinke (2020).
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -35,6 +35,9 @@ DIAGONAL = Fraction(7071, 10_000)
 """Slope of the proposal along an axis, relative to that of the noise: below √½, so that their sum never exceeds it."""
 
 WORD_BITS = 64
+
+AT_ONCE = 64
+"""Words that are fetched at once: several draws' worth."""
 
 Words = Callable[[], int]
 """Uniform random integers of 64 bits."""
@@ -86,14 +89,15 @@ class RandomBits:
         return length % 2 == 1
 
 
-def operating_system_words() -> int:
-    """64 random bits from the operating system."""
-    return int.from_bytes(os.urandom(WORD_BITS // 8), "big")
+def random_words(generator: np.random.Generator | None = None) -> Words:
+    """Random words from the operating system, or from a seeded generator for experiments."""
+    random_bytes = os.urandom if generator is None else generator.bytes
+    return _words(random_bytes).__next__
 
 
-def seeded_words(generator: np.random.Generator) -> Words:
-    """64 random bits from a seeded generator, for experiments."""
-    return lambda: int.from_bytes(generator.bytes(WORD_BITS // 8), "big")
+def _words(random_bytes: Callable[[int], bytes]) -> Iterator[int]:
+    while True:
+        yield from np.frombuffer(random_bytes(AT_ONCE * WORD_BITS // 8), dtype=np.uint64).tolist()
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,7 @@ class LatticeNoise:
 
     def sample(self, count: int, generator: np.random.Generator | None = None) -> IntArray:
         """Random steps, (count, 2), from the operating system or a seeded generator."""
-        bits = RandomBits(operating_system_words if generator is None else seeded_words(generator))
+        bits = RandomBits(random_words(generator))
         return np.array([self.draw(bits) for _ in range(count)], dtype=np.int64).reshape(count, 2)
 
     def _propose(self, bits: RandomBits) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from privacygames.baselines import PlateauNoise
 from privacygames.canonical import digest_of
 from privacygames.errors import Field, InvalidProblem
 from privacygames.mechanism import RandomWords, RowSampler
-from privacygames.points.lattice_noise import LatticeNoise, RandomBits, Words, operating_system_words, seeded_words
+from privacygames.points.lattice_noise import LatticeNoise, RandomBits, Words, random_words
 from privacygames.points.mechanism import PointSampleable
 from privacygames.problem import Bounds
 from privacygames.spaces import Area, Grid, region_digest, space_digest
@@ -176,7 +176,7 @@ class PlateauMechanism(PointSampleable):
     def draw(self, points: ArrayLike, generator: np.random.Generator | None = None) -> IntArray:
         """The index of a random output for each point."""
         codes = self.encode(points)
-        bits = RandomBits(operating_system_words if generator is None else seeded_words(generator))
+        bits = RandomBits(random_words(generator))
         return self.draw_codes(codes, [bits] * len(codes))
 
     def draw_codes(self, codes: IntArray, bits: list[RandomBits]) -> IntArray:

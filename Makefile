@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: help setup demo studio browser postgresql test check fuzz bench spark docs docs-serve format clean
+.PHONY: help setup demo studio browser postgresql device node-tools test check fuzz bench spark docs docs-serve format clean
 
 help:  ## Show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,10 +48,22 @@ postgresql:
 	@$(call debian,ls /usr/lib/postgresql/*/bin/initdb,postgresql) || \
 	  echo "There is no PostgreSQL, and it cannot be installed: its tests are skipped."
 
+# Node comes from Debian's packages, TypeScript and esbuild from npm; where they cannot be had, the tests are skipped, and say so.
+node-tools:
+	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq --no-install-recommends npm >/dev/null 2>&1; } || \
+	  echo "There is no npm, and it cannot be installed: the tests of device/ are skipped."
+	@! command -v npm >/dev/null || [ device/node_modules/.installed -nt device/package.json ] || \
+	  { cd device && npm install --silent --no-audit --no-fund 2>/dev/null && touch node_modules/.installed; } || \
+	  echo "TypeScript and esbuild cannot be installed: the tests of device/ are skipped."
+	@[ ! -e device/node_modules/.installed ] || { cd device && npm run --silent build; }
+
+device: node-tools  ## Build and test the package for phones and browsers (TypeScript); installs what it needs
+	cd device && node --test build/test/*.test.js
+
 test: setup  ## Run the tests, but for the slow ones: seven minutes on two cores
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
-check: setup browser postgresql  ## What CI runs: lint, format, strict types, import layers, and every test (the docs are built by one)
+check: setup browser postgresql node-tools  ## What CI runs: lint, format, strict types, import layers, and every test (the docs are built by one)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[gpu]' || \
 	  echo "PyTorch cannot be installed here: the tests of its engine are skipped."
 	$(BIN)/ruff check .
@@ -88,4 +100,4 @@ format: setup  ## Rewrite the code in the house format
 	$(BIN)/ruff format .
 
 clean:  ## Remove everything that was built
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference/generated docs/packages.svg
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference/generated docs/packages.svg device/build device/dist device/node_modules

@@ -19,7 +19,7 @@ SOURCE = ROOT / "src" / "privacygames"
 STUDY = ROOT / "src" / "privacygames_study"
 MODULES = (
     *("attacks", "leakage", "metrics", "plots", "points", "approximations", "baselines", "fleet", "tables", "traces"),
-    *("composition", "place_attacks", "policies", "tracking"),
+    *("composition", "device", "place_attacks", "policies", "tracking"),
 )
 
 

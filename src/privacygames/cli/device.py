@@ -21,14 +21,14 @@ def export(file: Source, out: Out, force: Force = False, as_json: Json = False) 
     says "private" in its second line and belongs on its owner's devices only. One for a uniform prior, with named costs
     and a box on the public lattice, says "shareable".
     """
+    from privacygames.atomic_io import write_bytes
     from privacygames.device import decode, encode
-    from privacygames.device import write as write_file
     from privacygames.mechanism_files import load_any
 
     check_new_file(out, force=force)
-    mechanism = load_any(file)
-    exported = decode(encode(mechanism))  # also verifies it as the device will
-    write_file(out, mechanism)
+    content = encode(load_any(file))
+    exported = decode(content)  # verifies it as the device will
+    write_bytes(out, content, private=True)
     rows = {"file": str(out), "bytes": exported.size, "disclosure": exported.disclosure.value}
     rows |= {"kind": exported.kind, "outputs": len(exported.outputs), "epsilon": exported.epsilon}
     if as_json:

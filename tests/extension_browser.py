@@ -23,6 +23,9 @@ PICTURES = os.environ.get("PRIVACYGAMES_PICTURES")
 TRUE = {"latitude": 48.208176, "longitude": 16.373819}
 """Where the device is. No page may ever see this."""
 
+SECOND_HOST = "--host-resolver-rules=MAP insecure.test 127.0.0.1"
+"""Names below ``localhost`` are secure; this one is not."""
+
 Position = tuple[float, float]
 
 FAKE_DEVICE = """
@@ -110,7 +113,7 @@ class Browser:
             folder,
             executable_path=CHROMIUM,
             headless=False,
-            args=["--headless=new", "--no-sandbox", "--disable-popup-blocking", *switches],
+            args=["--headless=new", "--no-sandbox", "--disable-popup-blocking", SECOND_HOST, *switches],
             geolocation=TRUE,
             **options,
         )

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import privacygames as pg
 from extension_browser import (
     ASK,
     CHROMIUM,
@@ -53,6 +54,7 @@ PAGES = {
 
 SCRIPTS = Path(__file__).parent
 POISON, RECORDED, SHAPES = ((SCRIPTS / f"{name}.js").read_text() for name in ("poison", "recorded", "shapes"))
+PLATFORM_TESTS = (SCRIPTS / "platform_tests.js").read_text()
 TRICK_SCRIPT = (SCRIPTS / "tricks.js").read_text()
 TRICKS = re.findall(r'^  "(.+)": ', TRICK_SCRIPT, re.MULTILINE)
 """What a page tries; each gives a position, or the code of an error."""
@@ -342,3 +344,75 @@ def test_shapes_texts_and_errors_are_the_browsers_own(
     bare.close()
     page = shared.visit("a.localhost")
     assert [json.loads(page.evaluate(script)) for script in scripts] == native
+
+
+CITY = (16.2, 48.1, 16.5, 48.3)
+
+
+@pytest.fixture(scope="module")
+def city_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A mechanism for the cells of a city, as a device reads it."""
+    file = tmp_path_factory.mktemp("city") / "vienna.pgd"
+    problem = pg.Problem(pg.Prior.uniform(pg.Grid(6, 6, box=CITY)))
+    pg.device.write(file, pg.baselines.exponential(problem, epsilon=1.0))
+    return file
+
+
+def choose_file(browser: Browser, file: Path) -> None:
+    assert browser.panel is not None
+    browser.panel.set_input_files("#file", file)
+
+
+def test_an_imported_mechanism_is_verified_and_used(browser: Browser, city_file: Path) -> None:
+    choose_file(browser, city_file)
+    assert browser.panel is not None
+    browser.panel.wait_for_selector("#progress:has-text('Verified')")
+    latitude, longitude = ask(browser.visit("a.localhost"))
+    steps = ((longitude - CITY[0]) / 0.05 - 0.5, (latitude - CITY[1]) / (0.2 / 6) - 0.5)
+    assert all(abs(step - round(step)) < 1e-6 and 0 <= round(step) < 6 for step in steps)  # the centre of a cell
+    browser.place(latitude=-33.9, longitude=151.2)  # outside: the nearest cell is protected, and nobody is told
+    assert ask(browser.visit("b.localhost")) in browser.told("b.localhost")
+
+
+def test_a_damaged_mechanism_is_refused_and_changes_nothing(browser: Browser, city_file: Path, tmp_path: Path) -> None:
+    content = bytearray(city_file.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged = tmp_path / "damaged.pgd"
+    damaged.write_bytes(content)
+    choose_file(browser, damaged)
+    assert browser.panel is not None
+    browser.panel.wait_for_selector("#import-error:not([hidden])")
+    assert browser.panel.locator("#mechanisms .mechanism").count() == 1
+    assert browser.command(command="overview")["settings"]["active"] is None
+
+
+def test_a_ledger_that_cannot_be_written_tells_nothing(browser: Browser) -> None:
+    page = browser.visit("a.localhost")
+    for fault in (
+        "() => { IDBObjectStore.prototype.put = () => { throw new DOMException('full', 'QuotaExceededError'); }; }",
+        "() => { IDBDatabase.prototype.transaction = () => { throw new DOMException('gone', 'InvalidStateError'); }; }",
+        "() => { IDBFactory.prototype.open = () => { throw new DOMException('corrupt', 'UnknownError'); }; }",
+    ):
+        browser.worker.evaluate(fault)
+        assert ask(page) == UNAVAILABLE
+        stop_worker(browser)
+        assert browser.told("a.localhost") == []
+    output = ask(page)
+    assert browser.told("a.localhost") == [output]
+
+
+ON_PURPOSE = {"success", "watchPosition-accuracyMode (precise)"}
+"""Tests of the W3C that fail because a protected position is not the true one."""
+
+
+def test_the_tests_of_the_w3c_pass_but_for_the_true_position(shared: Browser) -> None:
+    results = shared.visit("d.localhost").evaluate(PLATFORM_TESTS, TRUE)
+    assert {name for name, passed in results.items() if passed is not True} == ON_PURPOSE
+    assert len(results) == 21
+
+
+def test_an_insecure_page_is_refused(browser: Browser) -> None:
+    page = browser.open(f"http://insecure.test:{browser.port}/")
+    assert not page.evaluate("isSecureContext")
+    assert ask(page) == DENIED
+    assert browser.told("insecure.test") == []

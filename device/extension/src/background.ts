@@ -51,7 +51,7 @@ async function permit(host: string, mode: Mode | null): Promise<void> {
 
 async function siteState(host: string): Promise<SiteState> {
   const settings = await load();
-  const { mechanism, name, epsilon, accuracyKm } = await activeMechanism(settings);
+  const { name, epsilon, accuracyKm } = await activeMechanism(settings);
   const ledger = await openLedger(settings, epsilon);
   const account = accountOf(host);
   const history = await ledger.history(account);
@@ -63,7 +63,7 @@ async function siteState(host: string): Promise<SiteState> {
     balance: await ledger.balance(account, Date.now()),
     epsilon,
     accuracyKm,
-    mechanism: mechanism.box === null ? name : `${name} (imported)`,
+    mechanism: name,
     told: history.flatMap(({ at, output: { position } }) => (position === null ? [] : [{ at, ...position }])),
   };
 }

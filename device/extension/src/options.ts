@@ -65,10 +65,10 @@ function mechanismRow(id: string | null, name: string, text: string, active: str
 
 async function showMechanisms({ active, epsilonPerKm }: Settings): Promise<void> {
   const noise = builtIn(epsilonPerKm);
-  const rows = [mechanismRow(null, "Built-in noise", `Anywhere. ${noise.guarantee}`, active)];
+  const rows = [mechanismRow(null, "Built-in noise", `Anywhere: ${noise.guarantee}.`, active)];
   for (const file of await importedFiles()) {
     const text = await open(file.bytes).then(
-      ({ guarantee, box }) => `${box === null ? "" : `Region ${box.south.toFixed(2)} to ${box.north.toFixed(2)} N, ${box.west.toFixed(2)} to ${box.east.toFixed(2)} E. `}${guarantee}`,
+      ({ guarantee, box }) => `${box === null ? "" : `Region ${box.south.toFixed(2)} to ${box.north.toFixed(2)} N, ${box.west.toFixed(2)} to ${box.east.toFixed(2)} E: `}${guarantee}.`,
       () => "This file cannot be read any more: remove it.",
     );
     rows.push(mechanismRow(file.id, file.name, text, active));

@@ -10,7 +10,7 @@ const LISTED = 3;
 
 const EXPLANATIONS: Record<Mode, (state: SiteState) => string> = {
   protected: ({ mechanism, accuracyKm, epsilon }) =>
-    `${mechanism}: within ${kilometres(accuracyKm)} of you nineteen times out of twenty (epsilon ${epsilon} per km).`,
+    `${mechanism}: within ${kilometres(accuracyKm)} of you nineteen times out of twenty (epsilon ${Math.ceil(epsilon * 1000) / 1000} per km).`,
   exact: () => "The browser answers this site itself. Nothing is protected.",
   refuse: () => "The site is told that you refused.",
 };

@@ -135,7 +135,7 @@ async function main(): Promise<void> {
     holdMilliseconds: settings.repeatMinutes * MINUTE,
   });
   const page = new Page(mechanism, ledger, epsilon, accuracyKm, settings);
-  byId("mechanism").textContent = `${settings.name}, verified on this phone. ${mechanism.guarantee}`;
+  byId("mechanism").textContent = `${settings.name}, verified on this phone: ${mechanism.guarantee}.`;
   await page.show();
   const button = byId<HTMLButtonElement>("draw");
   button.disabled = false;

@@ -1,6 +1,7 @@
 /** What a site is told, and when: neither the kind of an answer nor its time depends on where the user is. */
 import { BudgetSpent, IndexedDbStore, Ledger, type Output } from "privacygames-device";
 
+import { budgetFor } from "../../shared/budget.js";
 import type { Reply } from "./messages.js";
 import type { Active } from "./mechanisms.js";
 import type { Settings } from "./settings.js";
@@ -14,16 +15,11 @@ const ACCURACY_STEP = 100;
 /** Milliseconds: an answer leaves after a whole multiple of them, so that a stored answer is not told from a new draw. */
 export const ANSWER_STEP = 500;
 
-/** What `answers` answers cost: each charge is rounded up as the ledger does. */
-function budget(answers: number, epsilon: number): number {
-  return (answers * Math.ceil(epsilon * 2 ** 32)) / 2 ** 32;
-}
-
 /** The ledger under the user's settings. */
 export async function openLedger(settings: Settings, epsilon: number): Promise<Ledger> {
   return Ledger.open(await IndexedDbStore.open(), {
-    budgetPerSite: budget(settings.answersPerSite, epsilon),
-    budgetInAll: budget(settings.answersInAll, epsilon),
+    budgetPerSite: budgetFor(settings.answersPerSite, epsilon),
+    budgetInAll: budgetFor(settings.answersInAll, epsilon),
     windowMilliseconds: DAY,
     holdMilliseconds: settings.holdMinutes * MINUTE,
   });

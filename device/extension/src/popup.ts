@@ -1,5 +1,6 @@
 /** The popup: what the site of the current tab is told, and what is left of its budget. */
 import type { Mode } from "./channel.js";
+import { outputsLeft } from "../../shared/budget.js";
 import { byId, coordinates, element, kilometres, moment } from "../../shared/elements.js";
 import { sketch } from "../../shared/map.js";
 import type { Command, SiteState, Told } from "./messages.js";
@@ -48,7 +49,7 @@ function show(state: SiteState): void {
     list(told);
   };
   byId("budget-section").hidden = mode !== "protected";
-  const left = Math.floor(balance.left / epsilon);
+  const left = outputsLeft(balance, epsilon);
   byId("meter").style.setProperty("inline-size", `${Math.max(0, Math.min(1, balance.left / balance.budget)) * 100}%`);
   const renewal = balance.nextRefund === null ? "" : ` The oldest stops counting at ${moment(balance.nextRefund)}.`;
   byId("budget").textContent =

@@ -3,6 +3,7 @@ import {
   BudgetSpent, IndexedDbStore, Ledger, open, verifyInWorker, type Mechanism, type Position,
 } from "privacygames-device";
 
+import { budgetFor, outputsLeft } from "../../shared/budget.js";
 import { byId, coordinates, element, kilometres, moment } from "../../shared/elements.js";
 import { sketch } from "../../shared/map.js";
 import type { PageSettings } from "./settings.js";
@@ -78,7 +79,7 @@ class Page {
   /** The output that is shared, and those before. */
   async show(): Promise<void> {
     const balance = await this.ledger.balance(ACCOUNT, Date.now());
-    const left = Math.floor(balance.left / this.epsilon);
+    const left = outputsLeft(balance, this.epsilon);
     byId("meter").style.setProperty("inline-size", `${Math.max(0, Math.min(1, balance.left / balance.budget)) * 100}%`);
     byId("budget").textContent =
       `${left} of ${this.settings.answersPerDay} new positions within a day. ` +
@@ -130,7 +131,7 @@ async function main(): Promise<void> {
   const { epsilon, accuracyKm } = mechanism;
   if (epsilon === null || accuracyKm === null) throw new Error("This mechanism is not for positions.");
   const ledger = await Ledger.open(await IndexedDbStore.open(), {
-    budgetPerSite: (settings.answersPerDay * Math.ceil(epsilon * 2 ** 32)) / 2 ** 32,
+    budgetPerSite: budgetFor(settings.answersPerDay, epsilon),
     windowMilliseconds: DAY,
     holdMilliseconds: settings.repeatMinutes * MINUTE,
   });

@@ -35,13 +35,15 @@ demo: setup  ## Design, attack and report on a small synthetic city; writes out/
 studio: setup  ## Open the studio in the browser: a local page; nothing leaves the machine
 	@$(BIN)/privacygames studio
 
-# The page's tests drive Debian's Chromium, and npm fetches the outlines of countries; what cannot be had is skipped, and says so.
+# The page's tests drive Debian's Chromium and Firefox, and npm fetches the outlines of countries; what cannot be had is skipped, and says so.
 browser:
 	@$(call debian,command -v npm,npm) || \
 	  echo "There is no npm, and it cannot be installed: the studio's map has no outlines."
 	@[ ! -e $(BIN)/python ] || $(BIN)/python tools/vendor_page.py
 	@$(call debian,command -v chromium,chromium) || \
 	  echo "There is no chromium, and it cannot be installed: the studio's browser tests are skipped."
+	@command -v firefox-esr >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq --no-install-recommends firefox-esr >/dev/null 2>&1; } || \
+	  echo "There is no firefox, and it cannot be installed: the studio's tests in it are skipped."
 
 # The store's tests start a PostgreSQL server of their own; where Debian's cannot be had they are skipped, and say so.
 postgresql:

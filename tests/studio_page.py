@@ -94,4 +94,4 @@ class Visit:
         assert self.elsewhere == []
         noted = [each for each in self.complaints if "status of 4" in each]  # a browser notes every refusal
         assert len(noted) == refusals
-        assert self.complaints == noted
+        assert self.complaints == noted, self.complaints

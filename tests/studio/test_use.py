@@ -164,13 +164,13 @@ def test_every_day(browser: "Browser", address: str, look: dict[str, Any]) -> No
     page.click("#release")
     visit.says("#use-error", text="used up, and nothing was released")
     page.click("#pause")
-    visit.says("#ledger-paused", text="paused")
+    page.wait_for_selector("#ledger-paused", state="visible")
     assert page.is_disabled("#release")
     visit.picture(f"daily-{name}-paused")
     page.reload()
     page.wait_for_selector("#picture .dot")
     page.check("input[name=use][value=daily]", force=True)
-    visit.says("#ledger-paused", text="paused")  # the only ledger is chosen
+    page.wait_for_selector("#ledger-paused", state="visible")  # the only ledger is chosen
     visit.says("#ledger-history tbody tr", count=2)
     page.click("#pause")
     page.wait_for_selector("#ledger-paused", state="hidden")

@@ -233,7 +233,7 @@ export function drawFrame(view, colours, about) {
   // Coordinates at the edges, the scale, the size of a cell, and north; its origin is the map's upper left corner.
   const group = svg("g", { class: "frame", "aria-hidden": "true", "pointer-events": "none" });
   const { width, height, geographic } = view;
-  group.append(svg("rect", { x: 0.5, y: 0.5, width: width - 1, height: height - 1, fill: "none", stroke: colours.soft, "stroke-opacity": 0.6 }));
+  group.append(svg("rect", { x: 0.5, y: 0.5, width: Math.max(0, width - 1), height: Math.max(0, height - 1), fill: "none", stroke: colours.soft, "stroke-opacity": 0.6 }));
   const [[west, south], [east, north]] = [view.from([0, height]), view.from([width, 0])];
   const [across, digitsAcross] = ticks(west, east, ((east - west) * 84) / width);
   const [up, digitsUp] = ticks(south, north, ((north - south) * 84) / height);

@@ -251,7 +251,7 @@ def test_turning_while_it_designs_marks_the_result_old(browser: "Browser", addre
 def test_sliders_say_what_they_mean(browser: "Browser", address: str) -> None:
     visit = Visit(browser, address).opened("auto=0&columns=6&rows=4&error=1000")
     spoken = visit.page.get_attribute("#error", "aria-valuetext") or ""
-    assert re.search(r"\d\skm\. They learn next to nothing", spoken)
+    assert re.search(r"\d\skm\. ⚠\sThey learn next to nothing", spoken)
     assert "per km" in (visit.page.get_attribute("#epsilon", "aria-valuetext") or "")
     visit.done()
 

@@ -22,8 +22,9 @@ ERROR_SHARE = 0.5
 COST_SHARE = 0.5
 """Share of the cost of telling nothing that is allowed at first, where usefulness comes first."""
 
-START_LOG_RATIO, START_LABELS_LOG_RATIO = 4.0, 3.0
-"""Log-ratio at first: between secrets a middle distance apart, and where all are equally far apart (a factor of 20)."""
+START_LOG_RATIO, START_LABELS_LOG_RATIO, START_POINTS_LOG_RATIO = 4.0, 3.0, 2.2
+"""Log-ratio at first: between secrets a middle distance apart; where all are equally far apart (a factor of 20); and
+between points, where a larger one needs a finer mesh and more time."""
 
 ODDS_SETTLED, NEAR_ODDS_SETTLED = log(1e6), log(100)
 """Log-ratios from which an output settles which of two secrets it is: the farthest two, and the nearest two."""
@@ -65,7 +66,7 @@ def point_start_view(problem: PointProblem, epsilon: View) -> View:
     prior, cost = problem.prior.probabilities, problem.costs.T
     offsets = problem.outputs[:, None, :] - problem.prior.xy[None, :, :]
     apart = 0.5 * np.sqrt((offsets**2).sum(axis=2))
-    first = _first_epsilon(epsilon, START_LOG_RATIO)
+    first = _first_epsilon(epsilon, START_POINTS_LOG_RATIO)
     known = [_known(cost, prior, apart, value) for value in _epsilons(epsilon, first, KNOWN_EPSILONS_OF_POINTS)]
     return _view(cost, prior, known, first, problem.max_distortion())
 

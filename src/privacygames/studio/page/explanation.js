@@ -30,6 +30,7 @@ function explain(view) {
   const certificate = element("dl");
   for (const [name, value] of view.certificate_rows) certificate.append(element("dt", {}, name), element("dd", {}, value));
   $("explanation").replaceChildren(
+    ...sentences("danger").map((text) => element("p", { class: "danger" }, element("strong", {}, "Warning: "), text)),
     ...sentences("warning").map((text) => element("p", { class: "note" }, text)),
     element("p", { class: "lead" }, first),
     element("ul", {}, ...others.map((text) => element("li", {}, text))),

@@ -2,6 +2,8 @@
 import { ask, finished, get, startJob } from "./api.js";
 import { settings } from "./controls.js";
 import { add, select, titleOf } from "./designs.js";
+import { follow, words } from "./timing.js";
+import { exportPicture } from "./figures.js";
 import { $, asCost, asEpsilon, asError, digits, element, emit, forget, on, palette, pictureWidth, state, svg, wrongOr } from "./shared.js";
 
 const [HEIGHT, LEFT, BOTTOM] = [330, 70, 46]; // of the plot, and its margins
@@ -22,6 +24,11 @@ export function setUpFrontier() {
     $("frontier-card").hidden = problem.kind === "points"; // every point of it would take a design of many seconds
   });
   on("result", drawFrontier);
+  $("save-frontier").addEventListener("click", () => exportPicture(document.querySelector("#frontier > svg"), "private-trade-off.svg", {
+    title: `What privacy costs, with ${titleOf({ ...wanted, bounds: Object.fromEntries(Object.entries(wanted.bounds).filter(([key]) => !["distortion", "cost_at_most"].includes(key))) }) || "no further guarantee"}`,
+    legend: legendEntries(palette()),
+    note: "private: computed from the prior",
+  }));
 }
 
 function clearPoints() {
@@ -44,13 +51,14 @@ async function run() {
   $("draw-frontier").disabled = true;
   $("cancel-frontier").hidden = false;
   try {
+    follow();
     job = (await startJob({ kind: "frontier", problem: problem.id, ...wanted })).id;
     state.names.add(job);
     const done = await finished(job, (now) => {
       if (problem !== state.problem) return;
       points = now.parts;
       points.forEach((each) => state.names.add(each.mechanism));
-      $("frontier-status").textContent = now.state === "queued" ? "waiting …" : `${points.length} points, ${now.seconds.toFixed(0)} s`;
+      $("frontier-status").textContent = now.state === "queued" ? "waiting …" : [`${points.length} points`, ...words(now.progress.share ?? 0, now.seconds)].join(" · ");
       drawFrontier();
     }, () => problem !== state.problem);
     if (problem === state.problem) $("frontier-status").textContent = done.state === "cancelled" ? "Cancelled." : `${points.length} points${done.result.left_out ? `; ${done.result.left_out} more are not possible with your other settings` : ""}.`;
@@ -68,6 +76,7 @@ async function run() {
 
 export function drawFrontier() {
   const { problem, result } = state;
+  $("save-frontier").hidden = !problem || !points.length;
   if (!problem || !points.length) { $("frontier").replaceChildren(); return; }
   const colours = palette();
   const shownPoints = [...points, ...(result ? [result] : [])];
@@ -92,12 +101,13 @@ function curve(root, name, x, y, style) {
   return sorted;
 }
 
-function legend(colours) {
+function legendEntries(colours) {
   const names = [...new Set(points.map((each) => each.name))];
-  const entry = (shape, name) => element("span", {}, icon(shape), ` ${name}`);
-  return element("p", { class: "legend" }, ...names.map((name) => entry(marker(name, 8, 8, colours), NAMES[name] ?? name)),
-    entry(svg("circle", { cx: 8, cy: 8, r: 6, fill: "none", stroke: colours.mark, "stroke-width": 3 }), "this result"));
+  const entries = names.map((name) => [marker(name, 8, 8, colours), NAMES[name] ?? name]);
+  return state.result ? [...entries, [svg("circle", { cx: 8, cy: 8, r: 6, fill: "none", stroke: colours.mark, "stroke-width": 3 }), "this result"]] : entries;
 }
+
+const legend = (colours) => element("p", { class: "legend" }, ...legendEntries(colours).map(([shape, name]) => element("span", {}, icon(shape), ` ${name}`)));
 
 const icon = (shape) => svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, shape);
 

@@ -4,7 +4,7 @@ import { kilometresOf, mark, positionOf, SIGNS } from "./cartography.js";
 import { contours } from "./contours.js";
 import { bars, matrix, rowAt, textAt, trace } from "./drawing.js";
 import { exportedMap, hasMap, hideMap, mapOpacity, mapReady, nearest, showMap } from "./map.js";
-import { $, asEpsilon, asError, choose, chosen, digits, element, heat, inUnit, labelsAlong, on, outputLabels, outputsAreSecrets, palette, percent, pictureWidth, shown, state, svg, wrongOr } from "./shared.js";
+import { $, asEpsilon, asError, choose, chosen, digits, element, heat, inUnit, labelsAlong, on, outputLabels, outputsAreSecrets, palette, percent, pictureWidth, save, shown, state, svg, wrongOr } from "./shared.js";
 
 const SAMPLES = 50;
 const RAMP = [0, 0.05, 0.1, 0.25, 0.5, 0.75, 1]; // shares of the largest value at which the legend has its colours
@@ -32,6 +32,11 @@ export function setUpPicture() {
     state.secret = rowAt($("matrix"), event, state.problem.labels.length);
     show("outputs");
   });
+  $("save-matrix").addEventListener("click", () => {
+    const canvas = element("canvas");
+    matrix(canvas, table, state.problem.labels, outputLabels(state.problem), { note: "private: computed from the prior" });
+    canvas.toBlob((blob) => save(blob, "private-table.png"), "image/png");
+  });
   on("problem", (problem) => {
     state.secret = problem.prior.indexOf(Math.max(...problem.prior));
     state.place = isAboutPoints(problem) ? problem.places[state.secret] : null;
@@ -51,6 +56,7 @@ export function setUpPicture() {
     drawn = null;
     for (const id of ["sample", "send-1", "send-2"]) $(id).disabled = true;
     for (const each of document.querySelectorAll('input[name="view"]')) each.disabled = each.value !== "prior";
+    $("picture").removeAttribute("aria-activedescendant");
     $("matrix").width = 0; // a canvas of another width is empty
     $("ramp-most").textContent = "";
     $("picture-text").textContent = "Nothing is loaded.";
@@ -214,7 +220,7 @@ const views = {
     $("step-out").textContent = `${at + 1} of ${state.releases.length}`;
     const marks = { secret: step.secret, output: outputsAreSecrets(p) ? step.answer : null };
     const spent = step.epsilon === null ? "" : ` ε spent so far: ${asEpsilon(step.epsilon, { anyPair: step.any_pair })}.`;
-    return ["secrets", step.belief, marks, `After ${at + 1} ${at ? "outputs" : "output"} (the last: ${shown(outputLabels(p)[step.answer])}) an adversary is ${asError(step.error)} ${wrongOr("off")} on average.${spent}`];
+    return ["secrets", step.belief, marks, `After ${at + 1} ${at ? "outputs" : "output"} (the last: ${shown(outputLabels(p)[step.answer])}) an adversary expects to be ${asError(step.error)} ${wrongOr("off")}. This is one random draw: press again, and the number varies. The guarantee is about one output, averaged over all draws: ${asError(state.result.distortion)} ${wrongOr("off")}.${spent}`];
   },
 };
 

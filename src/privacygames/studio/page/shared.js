@@ -54,6 +54,7 @@ export const wrongOr = (off, p = state.problem) => (p.measures.distance === "ham
 export const asCost = (value, p = state.problem) => measured(value, p.measures.cost, p.units.cost);
 export function asEpsilon(value, { within, anyPair, p = state.problem } = {}) {
   // ε with its unit, followed by the largest log-ratio between any two secrets.
+  if (within === undefined && !p.units.distinguishability && p.epsilon.near === p.epsilon.farthest) return `${digits(value)} between any two secrets`; // all equally far apart
   const per = within === undefined ? ` ${p.units.epsilon}` : ` between secrets at most ${inUnit(within, p.units.distinguishability)} apart`;
   const farthest = anyPair === undefined ? "" : `; ${digits(anyPair ?? "inf")} ${p.kind === "points" ? "however far apart" : "between any two secrets"}`;
   return `${digits(value)}${per}${farthest}`;

@@ -42,7 +42,7 @@ browser:
 	@[ ! -e $(BIN)/python ] || $(BIN)/python tools/vendor_page.py
 	@$(call debian,command -v chromium,chromium) || \
 	  echo "There is no chromium, and it cannot be installed: the studio's browser tests are skipped."
-	@command -v firefox-esr >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq --no-install-recommends firefox-esr >/dev/null 2>&1; } || \
+	@$(call debian,command -v firefox-esr,firefox-esr) || \
 	  echo "There is no firefox, and it cannot be installed: the studio's tests in it are skipped."
 
 # The store's tests start a PostgreSQL server of their own; where Debian's cannot be had they are skipped, and say so.
@@ -52,7 +52,7 @@ postgresql:
 
 # Node comes from Debian's packages, TypeScript and esbuild from npm; where they cannot be had, the tests are skipped, and say so.
 node-tools:
-	@command -v npm >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -y -qq --no-install-recommends npm >/dev/null 2>&1; } || \
+	@$(call debian,command -v npm,npm) || \
 	  echo "There is no npm, and it cannot be installed: the tests of device/ are skipped."
 	@! command -v npm >/dev/null || [ device/node_modules/.installed -nt device/package.json ] || \
 	  { cd device && npm install --silent --no-audit --no-fund 2>/dev/null && touch node_modules/.installed; } || \

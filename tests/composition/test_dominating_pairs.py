@@ -117,7 +117,7 @@ def test_extreme_variations(epsilon: float) -> None:
         bounded_variation_pair(epsilon, -0.1)
 
 
-def test_points_vary_no_faster_than_is_shown() -> None:
+def test_points_vary_no_faster_than_isshown() -> None:
     """Two outputs' worth of directions, near and far points, on a line and in the plane."""
     chance = np.random.default_rng(5)
     places = chance.uniform(0, 3, (5, 2))

@@ -220,7 +220,7 @@ def test_a_day_account_forgets_what_is_older_than_a_day() -> None:
     assert account.has_room(1.0, DAY)
 
 
-def test_the_likelihoods_are_those_of_what_was_shown() -> None:
+def test_the_likelihoods_are_those_of_what_wasshown() -> None:
     """A prediction's test by the tail of Laplace noise; a draw by its density."""
     assert keep_probability(np.array([1.0, 2.0]), 1.5, 1.0).tolist() == pytest.approx([0.5, math.exp(-1.5) / 2])
     person = fixes([(1.0, 1.0)] * 40)

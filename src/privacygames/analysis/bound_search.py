@@ -15,6 +15,7 @@ from privacygames.arrays import loss_matmul
 from privacygames.certificates import BITS
 from privacygames.cost_limits import is_within_limit, require_affordable, undecided_error
 from privacygames.designer import design_bounds
+from privacygames.display import Displayed, ShownTable
 from privacygames.errors import Field, GuaranteeViolated, Infeasible, InvalidProblem, PrivacyGamesError, SolveFailed
 from privacygames.mechanism import Mechanism, RealisedBounds, certify
 from privacygames.problem import (
@@ -49,7 +50,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class TightestBound:
+class TightestBound(Displayed):
     """The best value of one quantity, a mechanism that has it, and a proved bound on what is possible.
 
     Attributes:
@@ -120,6 +121,10 @@ class TightestBound:
             "refutation": None if self.refutation is None else self.refutation.certificate.to_dict(),
             "report": self.report.to_dict(),
         }
+
+    def shown(self) -> ShownTable:
+        """The table that people see."""
+        return ShownTable("The tightest bound", ("", ""), self.rows(), texts=(1,))
 
     def __str__(self) -> str:
         rows = self.rows()

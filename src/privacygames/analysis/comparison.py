@@ -14,6 +14,7 @@ from privacygames.analysis.formatting import format_percent
 from privacygames.analysis.point_comparison import ComparedMechanism, PointComparison, compare_points
 from privacygames.analysis.point_evaluation import PointMetric
 from privacygames.beliefs import Prior
+from privacygames.display import Displayed, ShownTable
 from privacygames.errors import InvalidProblem
 from privacygames.jobs import Scheduler
 from privacygames.mechanism import Mechanism
@@ -32,7 +33,7 @@ Adversaries = Mapping[str, Prior | Adversary] | Iterable[Adversary] | None
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Displayed):
     """A comparison of mechanisms: one row for each mechanism and adversary, in the order of the call.
 
     Attributes:
@@ -110,6 +111,14 @@ class Comparison:
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write all values to a CSV file, one line for each row."""
         write_csv(path, [row.to_dict() for row in self.rows])
+
+    def shown(self) -> ShownTable:
+        """The table that people see."""
+        caption = f"Mechanisms for {self.problem.shape[0]} secrets"
+        return ShownTable(caption, self.headings, self._cells(), texts=(5,))
+
+    def _records(self) -> list[dict[str, str | float | None]]:
+        return [row.to_dict() for row in self.rows]
 
     def __str__(self) -> str:
         return self.table()

@@ -14,6 +14,7 @@ from privacygames.analysis.point_evaluation import PointMetric, PointReport, eva
 from privacygames.arrays import loss_matmul
 from privacygames.beliefs import PointPrior, Prior
 from privacygames.certificates import AdversaryResult, Usefulness
+from privacygames.display import Displayed, ShownTable
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism, require_fit, require_secrets
 from privacygames.points import PointBaseline, PointProblem, PointSampleable
@@ -45,7 +46,7 @@ KEYS = {
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Displayed):
     """Cost and privacy of a mechanism, measured; prints as a table with warnings first, and converts to a dict.
 
     Attributes:
@@ -158,6 +159,13 @@ class Report:
             return UNBOUNDED
         value = self.epsilon if within is None or self.epsilon_within is None else self.epsilon_within
         return distinguishability_scale(self.problem).epsilon(format_decimals(value), self.any_pair, within=within)
+
+    def shown(self) -> ShownTable:
+        """The table that people see."""
+        return ShownTable("Cost and privacy", ("", ""), self.rows(), texts=(1,))
+
+    def _records(self) -> list[dict[str, float | str | None]]:
+        return [self.to_dict()]
 
     def __str__(self) -> str:
         lines = [f"{name:<30}{value}" for name, value in self.rows()]

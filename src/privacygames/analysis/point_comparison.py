@@ -14,6 +14,7 @@ from privacygames.analysis.csv_rows import write_csv
 from privacygames.analysis.point_evaluation import PointMetric, PointReport, evaluate_points
 from privacygames.beliefs import Prior
 from privacygames.designer import design_bounds
+from privacygames.display import Displayed, ShownTable
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import Mechanism
 from privacygames.points import (
@@ -82,7 +83,7 @@ class PointComparisonRow:
 
 
 @dataclass(frozen=True)
-class PointComparison:
+class PointComparison(Displayed):
     """A comparison of mechanisms for points, in the order of the call.
 
     Attributes:
@@ -100,15 +101,19 @@ class PointComparison:
     problem: PointProblem
     rows: tuple[PointComparisonRow, ...]
 
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings of the table, with the unit of ε."""
+        per = self.rows[0].report.per if self.rows else ""
+        return (*HEADINGS[:1], f"epsilon {per}", *HEADINGS[2:])
+
     def table(self) -> str:
         """The comparison as text, with notes below it.
 
         ε is the guarantee between any two points, and "measured" the largest log-ratio per unit of distance of pairs
         that were tried. The attack may guess any point; bits and "exact" are about the prior's points.
         """
-        per = self.rows[0].report.per if self.rows else ""
-        headings = (*HEADINGS[:1], f"epsilon {per}", *HEADINGS[2:])
-        text = aligned([headings, *map(_cells, self.rows)], texts=(0,))
+        text = aligned([self.headings, *map(_cells, self.rows)], texts=(0,))
         notes = [f"{row.mechanism_name}: {row.note}" for row in self.rows if row.note]
         return "\n\n".join([text, "\n".join(notes)] if notes else [text])
 
@@ -119,6 +124,13 @@ class PointComparison:
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write all values to a CSV file, one line for each row."""
         write_csv(path, [row.to_dict() for row in self.rows])
+
+    def shown(self) -> ShownTable:
+        """The table that people see."""
+        return ShownTable("Mechanisms for points", self.headings, [_cells(row) for row in self.rows])
+
+    def _records(self) -> list[dict[str, str | float | None]]:
+        return [row.to_dict() for row in self.rows]
 
     def __str__(self) -> str:
         return self.table()

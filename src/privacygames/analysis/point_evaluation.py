@@ -11,6 +11,7 @@ from privacygames.analysis.formatting import format_decimals
 from privacygames.analysis.further_metrics import checked_metrics
 from privacygames.beliefs import PointPrior, conditional_entropy, entropy
 from privacygames.certificates import AdversaryResult
+from privacygames.display import Displayed, ShownTable
 from privacygames.errors import InvalidProblem
 from privacygames.points import (
     PointBaseline,
@@ -38,7 +39,7 @@ PointMetric = Callable[[PointSampleable | PointBaseline, PointProblem], float]
 
 
 @dataclass(frozen=True)
-class PointReport:
+class PointReport(Displayed):
     """Cost and privacy of a mechanism for points, measured; prints as a table and converts to a dict.
 
     Attributes:
@@ -160,6 +161,13 @@ class PointReport:
         if isinf(self.epsilon_measured):
             return f"infinite, among {self.pairs} pairs of points"
         return f"up to {self.epsilon_measured:.4g} {self.per}, among {self.pairs} pairs of points"
+
+    def shown(self) -> ShownTable:
+        """The table that people see."""
+        return ShownTable("Cost and privacy between points", ("", ""), self.rows(), texts=(1,))
+
+    def _records(self) -> list[dict[str, float | str | None]]:
+        return [self.to_dict()]
 
     def __str__(self) -> str:
         lines = [f"{name:<32}{value}" for name, value in self.rows()]

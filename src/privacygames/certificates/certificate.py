@@ -7,6 +7,7 @@ from privacygames.certificates.realised import largest_log_ratio
 from privacygames.certificates.statement import ContentHashes, Statement
 from privacygames.certificates.usefulness import MOST_KINDS, Usefulness, usefulness
 from privacygames.certificates.verifier import Verification
+from privacygames.display import Displayed, ShownTable
 from privacygames.problem import BETWEEN_COORDINATES, Bounds, Scale, mixture_groups
 
 
@@ -49,7 +50,7 @@ class AdversaryResult:
 
 
 @dataclass(frozen=True)
-class Certificate:
+class Certificate(Displayed):
     """Guarantees that were checked on the very integers that are sampled.
 
     Attributes:
@@ -181,6 +182,10 @@ class Certificate:
             "against": [result.to_dict() for result in self.adversary_results] if named else [],
             "mixtures": [{"adversaries": names, "distortion": distortion} for names, distortion in self.mixtures],
         }
+
+    def shown(self) -> ShownTable:
+        """The table that people see."""
+        return ShownTable("What is guaranteed", ("", ""), self.rows(), texts=(1,))
 
     def __str__(self) -> str:
         rows = self.rows()

@@ -12,6 +12,7 @@ from privacygames.arrays import FloatArray, IntArray, as_floats, content_hash
 from privacygames.beliefs import Prior
 from privacygames.canonical import digest_of
 from privacygames.certificates import Certificate, DualSolution, Provenance, Statement, Usefulness, Verification, check
+from privacygames.display import Displayed, ShownTable
 from privacygames.errors import InvalidProblem
 from privacygames.mechanism import binary_container
 from privacygames.mechanism.certification import RealisedBounds, certify_content
@@ -29,7 +30,7 @@ from privacygames.spaces import Grid, Label, Space, Subsets, space_digest
 from privacygames.validation import require_instance
 
 
-class Mechanism:
+class Mechanism(Displayed):
     """A certified obfuscation mechanism: for every secret, a distribution over outputs.
 
     Get one from :func:`privacygames.design`, a baseline, :meth:`from_probabilities` or :func:`privacygames.load`. The
@@ -353,6 +354,12 @@ class Mechanism:
         """The bytes of the file that :meth:`save` writes."""
         header, arrays = encode_content(self._content, dual_solution=dual_solution)
         return b"".join(binary_container.content(header, arrays, version=oldest_version(header)))
+
+    def shown(self) -> ShownTable:
+        """The table that people see."""
+        secrets, observables = self.weights.shape
+        caption = f"Mechanism for {secrets} secrets with {observables} outputs"
+        return ShownTable(caption, ("", ""), self.certificate.rows(), texts=(1,))
 
     def __repr__(self) -> str:
         secrets, observables = self.weights.shape

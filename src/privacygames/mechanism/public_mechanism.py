@@ -18,6 +18,7 @@ import numpy as np
 from privacygames.arrays import FloatArray, IntArray, content_hash, freeze
 from privacygames.canonical import digest_of
 from privacygames.certificates import RatioStatement, check_ratios, largest_log_ratio
+from privacygames.display import Displayed, ShownTable
 from privacygames.errors import InvalidFile, InvalidProblem
 from privacygames.mechanism import binary_container
 from privacygames.mechanism.binary_container import require_integer, well_formed
@@ -40,7 +41,7 @@ ARRAYS, DISTANCES_PREFIX = {"weights", "distinguishability"}, "distances_"
 
 
 @dataclass(frozen=True)
-class PublicCertificate:
+class PublicCertificate(Displayed):
     """The certificate of a mechanism without prior and cost.
 
     >>> mechanism = pg.baselines.exponential(pg.Problem(pg.Prior.uniform(pg.Grid(2, 1, 2.0, 1.0))), epsilon=0.5)
@@ -79,6 +80,10 @@ class PublicCertificate:
             ("largest ratio", f"{self.largest_ratio:.9f} of what is allowed"),
             ("distortion, cost", "cannot be verified: prior and cost are withheld"),
         ]
+
+    def shown(self) -> ShownTable:
+        """The table that people see."""
+        return ShownTable("What is guaranteed", ("", ""), self.rows(), texts=(1,))
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<22}{value}" for name, value in self.rows())

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from privacygames.certificates import AdversaryResult, Provenance
+from privacygames.display import Displayed, ShownTable
 from privacygames.points.verification import PointVerification
 from privacygames.problem import Bounds, format_epsilon
 
@@ -13,7 +14,7 @@ BETWEEN = "between any two points"
 
 
 @dataclass(frozen=True)
-class PointCertificate:
+class PointCertificate(Displayed):
     """Guarantees for points that were checked on the very integers that are sampled.
 
     Attributes:
@@ -120,6 +121,10 @@ class PointCertificate:
             rows.append((name, f"{self.bound:.6g}, of any mechanism whatever (gap {self.gap:.2%})"))
         rows.append(("solver", self.provenance.solver))
         return rows
+
+    def shown(self) -> ShownTable:
+        """The table that people see."""
+        return ShownTable("What is guaranteed between any two points", ("", ""), self.rows(), texts=(1,))
 
     def __str__(self) -> str:
         rows = self.rows()

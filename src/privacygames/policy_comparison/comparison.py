@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from privacygames.arrays import FloatArray
+from privacygames.display import Displayed, ShownTable
 from privacygames.errors import Field, InvalidProblem
 from privacygames.place_attacks import disk_bound
 from privacygames.policy_comparison.day_budget import DayBudget
@@ -136,7 +137,7 @@ class PolicyRow:
 
 
 @dataclass(frozen=True)
-class PolicyComparison:
+class PolicyComparison(Displayed):
     """All policies on the same days at the same budget; no positions and no names of people.
 
     Attributes:
@@ -242,6 +243,13 @@ class PolicyComparison:
             )
             for row in self.rows
         ]
+
+    def shown(self) -> ShownTable:
+        """The table that people see."""
+        return ShownTable("What policies for weeks of sharing cost and leave", self.headings, self.cells(), texts=(10,))
+
+    def _records(self) -> list[dict[str, Any]]:
+        return [asdict(row) for row in self.rows]
 
     def __str__(self) -> str:
         table = [self.headings, *self.cells()]

@@ -7,6 +7,7 @@ import numpy as np
 
 from privacygames.arrays import FloatArray, content_hash, loss_matmul
 from privacygames.beliefs import Prior
+from privacygames.display import Displayed, ShownTable
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import Value
 from privacygames.problem.measures import Measure, distance_matrix, measure_matrix, require_finite
@@ -17,7 +18,7 @@ MAX_ENTRIES = 10**8
 """Maximum number of entries of a matrix of a problem: 800 MB as floats, more than any solver can handle."""
 
 
-class Problem(Value):
+class Problem(Value, Displayed):
     """The input of a design, immutable: a prior, costs and distances.
 
     Args:
@@ -112,6 +113,19 @@ class Problem(Value):
         names = ("prior", "observables", "cost", "distance", "distinguishability")
         copy._fill(**({name: getattr(self, name) for name in names} | attributes))
         return copy
+
+    def shown(self) -> ShownTable:
+        """The table that people see."""
+        secrets, observables = self.shape
+        possible = int(np.count_nonzero(self.prior.probabilities))
+        rows = [
+            ("secrets", f"{secrets}, {type(self.space).__name__.lower()}; {possible} with a prior above 0"),
+            ("outputs", f"{observables}, {type(self.observables).__name__.lower()}"),
+            ("prior", f"{self.prior.entropy():.3g} bits"),
+            ("largest cost", f"{self.cost.max():.4g}"),
+            ("largest distance", f"{self.distance.max():.4g}"),
+        ]
+        return ShownTable("Problem", ("", ""), rows, texts=(1,))
 
     def __repr__(self) -> str:
         secrets, observables = self.shape

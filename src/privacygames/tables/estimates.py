@@ -27,6 +27,7 @@ from typing import Any, Literal
 import numpy as np
 
 from privacygames.arrays import FloatArray, as_floats, keep_freed_memory
+from privacygames.display import Displayed, ShownTable
 from privacygames.errors import Field, InvalidProblem, SolveFailed
 from privacygames.mechanism import FiniteMechanism, require_finite_mechanism
 from privacygames.spaces import Label, Numbers, Space, count_visits
@@ -46,6 +47,9 @@ MAX_STANDARD_ERROR = 1.0
 
 PSEUDOCOUNT = 0.5
 """Rows added to the count of each secret in estimated variances, since an unseen secret is not impossible."""
+
+LINES_SHOWN = 50
+"""Secrets that a notebook shows, since each interval may be two linear programs."""
 
 MAX_NEWTON_STEPS, MIN_STEP_LENGTH, MIN_BARRIER = 100, 1e-10, 1e-13
 """Newton steps for one barrier parameter, the shortest step of the line search, and the smallest barrier parameter."""
@@ -75,7 +79,7 @@ class IntervalEstimate:
         return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
 
 
-class FrequencyEstimate:
+class FrequencyEstimate(Displayed):
     """Estimated frequencies of the secrets behind many outputs.
 
     Attributes:
@@ -107,6 +111,23 @@ class FrequencyEstimate:
                 "='likelihood', whose intervals say what can be known",
             )
         self.frequencies: FloatArray = self._model.unbiased() if method == "unbiased" else self._model.most_likely
+
+    def shown(self) -> ShownTable:
+        """The table that people see."""
+        lines = []
+        for label in self.space.labels[:LINES_SHOWN]:
+            estimate = self[label]
+            lines.append((str(label), f"{estimate.value:.4g}", f"{estimate.low:.4g} to {estimate.high:.4g}"))
+        left_out = len(self.space) - len(lines)
+        lines += [(f"and {left_out} more", "", "")] if left_out > 0 else []
+        caption = f"Estimated from {self.sample_size} outputs ({self.confidence:.0%} intervals)"
+        return ShownTable(caption, ("secret", "frequency", "interval"), lines)
+
+    def _records(self) -> list[dict[str, object]]:
+        estimates = [(label, self[label]) for label in self.space.labels]
+        return [
+            {"secret": label, "frequency": each.value, "low": each.low, "high": each.high} for label, each in estimates
+        ]
 
     def __getitem__(self, label: Label) -> IntervalEstimate:
         """The frequency of one secret."""

@@ -65,11 +65,27 @@ def scrub(url: Url) -> None:
         store.scrub()
 
 
-def prune(url: Url, as_json: Json = False) -> None:
-    """Delete the keys of releases that have expired; a retry with one of them would be a new release already."""
+def prune(
+    url: Url,
+    older_than: Annotated[
+        float | None, typer.Option(min=0.0, help="Delete releases that are older than so many days, too.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Delete the keys of releases that have expired, and releases older than --older-than days.
+
+    What they were charged stays: the balances they led to are written first. A retry with an expired key is a new
+    release.
+    """
+    from time import time
+
     with _existing(url) as store:
-        count = store.forget_keys()
-    _report(as_json, "expired keys deleted", count)
+        keys = store.forget_keys()
+        events = 0 if older_than is None else store.prune(time() - 86_400.0 * older_than)
+    if as_json:
+        print_json({"keys": keys, "events": events})
+        return
+    print_rows("", [("expired keys deleted", str(keys)), ("events deleted", str(events))])
 
 
 def backup(url: Url, file: Annotated[Path, typer.Argument(help="The copy, which must not exist yet.")]) -> None:
@@ -143,4 +159,4 @@ def _existing(url: str, *, migrate: bool = False) -> "LedgerStore":
 
 
 def _report(as_json: bool, what: str, count: int) -> None:
-    print_json({"people" if "people" in what else "keys": count}) if as_json else print_rows("", [(what, str(count))])
+    print_json({"people": count}) if as_json else print_rows("", [(what, str(count))])

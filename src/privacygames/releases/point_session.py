@@ -152,6 +152,8 @@ class PointReleases(LedgerSession[FloatArray, Point, PointPreview]):
         if self.policy.charging != "places":
             raise InvalidProblem("outputs of a place are independent draws here: only FrequentPlaces and Memoised")
         self._head()
+        if self.ledger.balances().deleted:
+            raise InvalidProblem(f"releases of {self.ledger.name} were deleted: what they said of a place is not known")
         return place_guarantee(self.ledger.records(), self.accounts[0].scale, self._place_radius)
 
     @property

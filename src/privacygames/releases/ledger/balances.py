@@ -14,7 +14,7 @@ from privacygames.errors import GuaranteeViolated, InvalidFile, PrivacyGamesErro
 from privacygames.problem import Scale, format_epsilon
 from privacygames.releases.approximate import ApproximateGuarantee
 from privacygames.releases.budgets import Spent
-from privacygames.releases.decimal_epsilon import NOTHING, minus, read_amount, total
+from privacygames.releases.decimal_epsilon import EXACT, NOTHING, minus, read_amount, total
 from privacygames.releases.ledger.events import Event, initial_chain_hash, next_chain_hash
 
 MEMOISED_CHARGING = "places"
@@ -229,6 +229,46 @@ class AccountBalance:
         for secret_mark, (cost, last) in self._marks.items():
             self._marks[secret_mark] = cost, min(last, to)
 
+    def summary(self, at: float) -> dict[str, object]:
+        """Plain values from which :meth:`restored` makes an account that counts every later charge as this one does.
+
+        Args:
+            at: the time of the last release, before which no window will end.
+        """
+        before = len(self._times) if self.every is None else bisect_left(self._times, self._window_start(at))
+        kept = range(before, len(self._times))
+        counts = self._release_counts
+        return {
+            "charged": _canonical(self.charged),
+            "fullest": _canonical(self.fullest),
+            "releases": counts[-1] if self.every is None else 0,
+            "times": self._times[before:],
+            "amounts": [_canonical(minus(self._sums[each + 1], self._sums[each])) for each in kept],
+            "counted": [counts[each + 1] - counts[each] for each in kept],
+            "marks": [[*mark, _canonical(cost), last] for mark, (cost, last) in self._marks.items()],
+        }
+
+    @classmethod
+    def restored(cls, limit: Decimal | None, every: float | None, summary: Mapping[str, Any]) -> "AccountBalance":
+        """The account that a summary is of.
+
+        Args:
+            limit: of the account.
+            every: of the account.
+            summary: what :meth:`summary` returned.
+        """
+        account = cls(limit, every)
+        account.charged, account.fullest = read_amount(summary["charged"]), read_amount(summary["fullest"])
+        account._sums = [account.charged if every is None else NOTHING]
+        account._release_counts = [int(summary["releases"])]
+        for time, amount, counted in zip(summary["times"], summary["amounts"], summary["counted"], strict=True):
+            account._times.append(float(time))
+            account._sums.append(total([account._sums[-1], read_amount(amount)]))
+            account._release_counts.append(account._release_counts[-1] + int(counted))
+        for event, mark, cost, last in summary["marks"]:
+            account._marks[int(event), str(mark)] = read_amount(cost), float(last)
+        return account
+
     def _window_start(self, at: float) -> float:
         """The first float in the window that ends at a time, decided without rounding."""
         start = at - (self.every or inf)
@@ -253,12 +293,79 @@ class LedgerBalances:
         self.last: Event | None = None
         self.time, self.clocked = 0.0, 0
         self.times: list[float] = []
+        self.deleted_in_scope = 0
+        self.deleted, self.chain_of_deleted, self.earliest_clock = 0, "", -inf
         self._distinguishability_event = 0
 
     @property
     def scope_period(self) -> ScopePeriod:
         """The present scope of the ledger."""
         return self.scope_periods[-1]
+
+    @property
+    def releases_in_scope(self) -> int:
+        """The number of releases since the last change of the scope."""
+        return self.deleted_in_scope + len(self.times)
+
+    def scope_at(self, number: int) -> int:
+        """The number of the event that set the scope in force at an event."""
+        return max(period.scope_event for period in self.scope_periods if period.scope_event < number)
+
+    def summary(self) -> dict[str, Any]:
+        """Plain values from which :meth:`restored` makes balances that treat every later event as these do."""
+        return {
+            "previous": self.chain_hash,
+            "releases": self.releases,
+            "in scope": self.releases_in_scope,
+            "periods": [
+                {
+                    "event": each.scope_event,
+                    "about": dict(each.about),
+                    "accounts": [one.to_dict() for one in each.terms],
+                }
+                for each in self.scope_periods[1:]
+            ],
+            "distinguishability": self._distinguishability_event,
+            "mechanisms": sorted(self.mechanisms),
+            "time": self.time,
+            "clocked": self.clocked,
+            "last": None if self.last is None else self.last.number,
+            "accounts": {name: account.summary(self.time) for name, account in self.accounts.items()},
+        }
+
+    @classmethod
+    def restored(cls, identity: str, name: str, event: Event, last: Event) -> "LedgerBalances":
+        """The balances that an event states, once the events before it are deleted.
+
+        Args:
+            identity: the ledger's.
+            name: of the ledger, for messages.
+            event: the summary; that it continues the chain is checked by the caller.
+            last: the last release before it.
+        """
+        state = cls(identity, name)
+        try:
+            report = json.loads(event.report)
+            stated = report["balances"]
+            for period in stated["periods"]:
+                terms = tuple(AccountTerms.from_dict(each) for each in period["accounts"])
+                state.scope_periods.append(ScopePeriod(int(period["event"]), dict(period["about"]), terms))
+            for each in state.scope_period.terms:
+                limit = None if each.limit is None else read_amount(each.limit)
+                state.accounts[each.name] = AccountBalance.restored(limit, each.every, stated["accounts"][each.name])
+            state.releases, state.deleted_in_scope = int(stated["releases"]), int(stated["in scope"])
+            state._distinguishability_event = int(stated["distinguishability"])
+            state.mechanisms = set(map(str, stated["mechanisms"]))
+            state.time, state.clocked = float(stated["time"]), int(stated["clocked"])
+            state._note_deleted(report)
+        except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
+            if isinstance(error, PrivacyGamesError):
+                raise
+            raise InvalidFile(f"{name}: event {event.number} holds values that a ledger does not") from None
+        if stated["last"] != last.number or last.kind != "release":
+            raise InvalidFile(f"{name}: event {event.number} has another last release than the ledger: it was altered")
+        state.last, state.events, state.chain_hash = last, event.number, event.chain_hash
+        return state
 
     def scoped_mark(self, mark: str | None) -> ScopedMark | None:
         """A mark together with the event that fixed the distinguishability; marks of different ones never coincide."""
@@ -341,7 +448,7 @@ class LedgerBalances:
         elif _digests(terms) != _digests(self.scope_period.terms):
             self._distinguishability_event = event.number
         self.scope_periods.append(ScopePeriod(event.number, dict(report["about"]), terms))
-        self.times = []
+        self.times, self.deleted_in_scope = [], 0
 
     def _open(self, terms: tuple[AccountTerms, ...]) -> None:
         for each in terms:
@@ -375,9 +482,24 @@ class LedgerBalances:
         to = event.time
         if to is None or not isfinite(to) or to > self.time:
             raise GuaranteeViolated(f"{self.name}: event {event.number} sets the clock forward")
+        if to < self.earliest_clock:
+            raise GuaranteeViolated(f"{self.name}: event {event.number} sets the clock back before deleted charges")
         self.time, self.times = to, [min(time, to) for time in self.times]
         for account in self.accounts.values():
             account.correct_clock(to)
+
+    def _add_summary(self, event: Event) -> None:
+        report = json.loads(event.report)
+        if report["balances"] != json.loads(json.dumps(self.summary())):
+            raise GuaranteeViolated(
+                f"{self.name}: event {event.number} states other balances than its events add up to"
+            )
+        self._note_deleted(report)
+
+    def _note_deleted(self, report: Mapping[str, Any]) -> None:
+        """Take note which events a summary stands for, and of the time before which the clock may not be set."""
+        self.deleted, self.chain_of_deleted = int(report["deleted"]), str(report["chain of deleted"])
+        self.earliest_clock = float(report["balances"]["time"])
 
     def _charge(self, event: Event, name: str, amount: Decimal, stated: str, secret_mark: ScopedMark | None) -> None:
         """Charge an account, and check the stated total and the limit."""
@@ -394,6 +516,11 @@ class LedgerBalances:
                 f"{self.name}: event {event.number}: the account {name!r} holds {self.format_amount(name, held)}, "
                 f"above its {account.limit}"
             )
+
+
+def _canonical(amount: Decimal) -> str:
+    """The same text for equal amounts, however they were computed."""
+    return str(EXACT.normalize(amount))
 
 
 def _digests(terms: tuple[AccountTerms, ...]) -> list[str]:

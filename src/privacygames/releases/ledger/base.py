@@ -23,10 +23,14 @@ from privacygames.releases.ledger.events import (
     ReleaseEntry,
     ReleaseRecord,
     initial_chain_hash,
+    next_chain_hash,
     release_record,
 )
 from privacygames.releases.ledger.rows import LedgerRows
 from privacygames.releases.ledger.scope import LedgerScope, WhenChanged, changed_terms
+
+AHEAD_SECONDS = 300.0
+"""Seconds that a ledger may be ahead of this machine's clock when it is pruned: clocks differ by less."""
 
 
 class BaseLedger(ABC):
@@ -104,14 +108,15 @@ class BaseLedger(ABC):
     def find(self, key: str) -> ReleaseRecord | None:
         """The earlier release with a key; None if there is none."""
         with self._reading() as rows:
-            identity = self._synchronise(rows).identity
-            number = rows.number_of(rows.stored_key(identity, key))
+            state = self._synchronise(rows)
+            number = rows.number_of(rows.stored_key(state.identity, key))
             if number is None:
                 return None
-            event = rows.checked_event(number, identity, self.name)
-            if event.kind != "release" or event.key != rows.stored_key(identity, key):
+            previous = self._chain_before(rows, state, number)
+            event = rows.checked_event(number, previous, self.name)
+            if event.kind != "release" or event.key != rows.stored_key(state.identity, key):
                 raise InvalidFile(f"{self.name}: event {number} has another key than its index says: it was altered")
-            return release_record(event, rows.releases_until(number), rows.scope_before(number))
+            return release_record(event, state.releases - rows.releases_after(number), state.scope_at(number))
 
     def has_used(self, mechanism: str) -> bool:
         """Whether a mechanism, or a memoised function drawn from one, was used before."""
@@ -153,23 +158,53 @@ class BaseLedger(ABC):
             ahead = state.time - at
             if not state.releases or ahead <= 0:
                 return 0.0
+            if at < state.earliest_clock:
+                raise InvalidProblem(f"{self.name} was pruned since: its clock cannot be set back before that")
             if not state.clocked:
                 raise InvalidProblem(f"{self.name} counts steps, not seconds: there is no clock to correct")
             report = _json({"from": state.time})
             self._write(rows, Event(state.events + 1, "clock", time=at, clocked=1, report=report))
             return ahead
 
+    def prune(self, before: float) -> int:
+        """Delete the releases before a time, once an event with the balances that they led to is written.
+
+        Totals, the charges that a window may still hold, and memoised secrets are part of that event, so that every
+        later release is charged as if nothing had been deleted. The last release stays.
+
+        Args:
+            before: unix seconds.
+
+        Returns:
+            The number of events that were deleted; 0, and nothing was written, where none is older, where releases are
+            counted in steps, or where the ledger is ahead of this machine's clock.
+        """
+        with self._transaction() as rows:
+            state = self._synchronise(rows)
+            last = state.last
+            if last is None or not state.clocked or state.time > time() + AHEAD_SECONDS:
+                return 0
+            if last.likelihood is not None:
+                raise InvalidProblem(f"{self.name} is about a belief, which depends on every output: it is not pruned")
+            since = rows.first_release_since(before)
+            cut, first = (last.number if since is None else min(since, last.number)) - 1, rows.first_number()
+            chain_hash = rows.chain_at(cut)
+            if cut < first or chain_hash is None:
+                return 0
+            report = {"balances": state.summary(), "deleted": cut, "chain of deleted": chain_hash}
+            self._write(rows, Event(state.events + 1, "summary", report=_json(report)))
+            rows.delete_up_to(cut)
+            return cut - first + 1
+
     def records(self) -> list[ReleaseRecord]:
-        """All releases, in order."""
-        records: list[ReleaseRecord] = []
+        """All releases that were not deleted by :meth:`prune`, in order."""
         with self._reading() as rows:
-            self._synchronise(rows)
-            scope_event = 0
-            for event in rows.events():
-                scope_event = event.number if event.kind == "change" else scope_event
-                if event.kind == "release":
-                    records.append(release_record(event, len(records) + 1, scope_event))
-        return records
+            state = self._synchronise(rows)
+            events = [event for event in rows.events() if event.kind == "release"]
+            first = state.releases - len(events) + 1
+            return [
+                release_record(each, number, state.scope_at(each.number)) for number, each in enumerate(events, first)
+            ]
 
     def accounts(self) -> list[dict[str, object]]:
         """All accounts: name, limit, window, total charge, what is counted, and what is left by now."""
@@ -182,6 +217,8 @@ class BaseLedger(ABC):
         """Times, whether these are by the clock, and log-likelihoods of the releases about the present problem."""
         with self._reading() as rows:
             state = self._synchronise(rows)
+            if state.deleted_in_scope:
+                raise InvalidProblem(f"outputs of {self.name} were deleted: what follows from all of them is not known")
             blobs = rows.likelihoods(state.scope_period.scope_event)
             columns = [None if blob is None else _vector(blob, self.name) for blob in blobs]
             return list(state.times), [bool(state.clocked)] * len(blobs), columns
@@ -206,7 +243,8 @@ class BaseLedger(ABC):
             rows.require_intact()
             state = self._synchronise(rows, from_start=True)
             self._log_belief(rows, state)
-            if head not in (None, initial_chain_hash(state.identity)) and not rows.has_chain(str(head)):
+            known = (None, initial_chain_hash(state.identity), state.chain_of_deleted)
+            if head not in known and not rows.has_chain(str(head)):
                 raise InvalidFile(
                     f"{self.name} does not have the head that was given: it is an older copy, or another ledger"
                 )
@@ -224,7 +262,7 @@ class BaseLedger(ABC):
         if self._error is not None:
             raise self._error
         try:
-            self._state = self._read_balances(rows, None if from_start else self._state)
+            self._state = self._read_balances(rows, None if from_start else self._state, from_start=from_start)
         except PrivacyGamesError as error:
             self._error = error
             raise
@@ -232,35 +270,82 @@ class BaseLedger(ABC):
             self._committed()
         return self._state
 
-    def _read_balances(self, rows: LedgerRows, known: LedgerBalances | None) -> LedgerBalances:
+    def _read_balances(
+        self, rows: LedgerRows, known: LedgerBalances | None, *, from_start: bool = False
+    ) -> LedgerBalances:
         head = rows.head()
         if head is None:
             raise InvalidFile(f"{self.name} has no record of its last event: it was altered")
         identity, events, chain_hash = head
         if rows.last_number() != events:
             raise InvalidFile(f"{self.name} does not end with event {events}, as it says: it was altered")
-        state = LedgerBalances(identity, self.name) if known is None else known
         self._require_descendant(rows, identity)
-        if (state.events, state.chain_hash) != (events, chain_hash) or known is None:
+        if known is not None and (known.events, known.chain_hash) == (events, chain_hash):
+            return known
+        if known is not None:
+            following = list(rows.events(known.events))
+            if following and following[0].number == known.events + 1:
+                state = known.add_all(following)
+            else:
+                known = None  # events that this handle has not seen were deleted, or are missing
+        if known is None:
+            state = self._first_balances(rows, identity, from_start=from_start)
             state.add_all(rows.events(state.events))
-            if (state.events, state.chain_hash) != (events, chain_hash):
-                raise InvalidFile(f"{self.name} was altered: its last event does not match its header")
-            rows.require_charges(state.charges)
+        if (state.events, state.chain_hash) != (events, chain_hash):
+            raise InvalidFile(f"{self.name} was altered: its last event does not match its header")
+        rows.require_charges(state.charges)
         return state
+
+    def _first_balances(self, rows: LedgerRows, identity: str, *, from_start: bool) -> LedgerBalances:
+        """The balances before the first event that is to be added: none, or those of the last summary.
+
+        The events from the last release on, or from the first that was not deleted, must be a chain up to the summary.
+        """
+        number = rows.last_summary()
+        if number == 0 or (from_start and rows.first_number() == 1):
+            return LedgerBalances(identity, self.name)
+        summary = next(rows.events(number - 1))
+        try:
+            stated = json.loads(summary.report)
+            last, deleted = int(stated["balances"]["last"]), int(stated["deleted"])
+            chain_hash = str(stated["chain of deleted"])
+        except (ValueError, KeyError, TypeError):
+            raise InvalidFile(f"{self.name}: event {number} holds values that a ledger does not") from None
+        after = deleted if from_start else last - 1
+        previous = chain_hash if after == deleted else rows.chain_at(after)
+        last_release = summary
+        for event in rows.events(after):
+            if event.number > number:
+                break
+            after += 1
+            if previous is None or event.number != after or next_chain_hash(previous, event) != event.chain_hash:
+                raise InvalidFile(f"{self.name}: event {after}, or one before it, was altered after it was written")
+            previous = event.chain_hash
+            last_release = event if event.number == last else last_release
+        return LedgerBalances.restored(identity, self.name, summary, last_release)
+
+    def _chain_before(self, rows: LedgerRows, state: LedgerBalances, number: int) -> str | None:
+        """The chain hash of the event before this one."""
+        if number == 1:
+            return initial_chain_hash(state.identity)
+        return state.chain_of_deleted if number - 1 == state.deleted else rows.chain_at(number - 1)
 
     def _require_descendant(self, rows: LedgerRows, identity: str) -> None:
         """Refuse a file that is not a continuation of the events that this handle has seen."""
         if self._seen is None:
             return
         own, events, chain_hash = self._seen
-        if identity != own or (events and rows.chain_at(events) != chain_hash):
+        present = rows.chain_at(events) if events else chain_hash
+        if present is None and events < rows.first_number():
+            present = chain_hash  # it was deleted, and the summary after it is in the chain
+        if identity != own or present != chain_hash:
             raise InvalidFile(f"{self.name} was replaced by an older copy, or altered, while it was open")
 
     def _head(self, rows: LedgerRows) -> LedgerHead:
         state = self._synchronise(rows)
         return LedgerHead(
             release_count=state.releases,
-            releases_in_scope=len(state.times),
+            releases_in_scope=state.releases_in_scope,
             scope_event=state.scope_period.scope_event,
             time=state.time,
             clocked=bool(state.clocked),

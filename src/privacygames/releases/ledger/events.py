@@ -14,8 +14,8 @@ from privacygames.releases.decimal_epsilon import read_amount
 NO_BELIEF: FloatArray = np.zeros(0)
 """The log-belief of a ledger without releases."""
 
-EventKind = Literal["change", "release", "clock"]
-"""A change of the ledger's scope, a release, or a correction of the clock."""
+EventKind = Literal["change", "release", "clock", "summary"]
+"""A change of the ledger's scope, a release, a correction of the clock, or the balances before events were deleted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Event:
 
     Attributes:
         number: its number among all events, from 1.
-        kind: change, release or clock.
+        kind: change, release, clock or summary.
         key: the caller's name for a release; unique.
         time: of a release, in seconds or steps; the corrected time of a clock.
         clocked: 1 if the time is by the clock.

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 
-from privacygames.errors import InvalidFile
+from privacygames.errors import InvalidFile, InvalidProblem
 from privacygames.releases.ledger.events import Event
 from privacygames.releases.ledger.rows import LedgerRows
 
@@ -68,15 +68,28 @@ class FileRows(LedgerRows):
         """Whether an event has this chain hash."""
         return self.connection.execute("SELECT 1 FROM events WHERE chain = ?", (chain_hash,)).fetchone() is not None
 
-    def releases_until(self, number: int) -> int:
-        """How many releases there are up to an event."""
-        query = "SELECT count(*) FROM events WHERE kind = 'release' AND id <= ?"
+    def releases_after(self, number: int) -> int:
+        """How many releases there are after an event."""
+        query = "SELECT count(*) FROM events WHERE kind = 'release' AND id > ?"
         return int(self.connection.execute(query, (number,)).fetchone()[0])
 
-    def scope_before(self, number: int) -> int:
-        """The number of the event that set the scope in force at an event."""
-        query = "SELECT max(id) FROM events WHERE kind = 'change' AND id < ?"
-        return int(self.connection.execute(query, (number,)).fetchone()[0])
+    def first_number(self) -> int:
+        """1: no event of a file is ever deleted."""
+        return 1
+
+    def last_summary(self) -> int:
+        """0: a file has every event."""
+        return 0
+
+    def first_release_since(self, time: float) -> int | None:
+        """The number of the first release at or after a time; None if there is none."""
+        query = "SELECT min(id) FROM events WHERE kind = 'release' AND time >= ?"
+        number: int | None = self.connection.execute(query, (time,)).fetchone()[0]
+        return number
+
+    def delete_up_to(self, number: int) -> None:
+        """Refuse: a file is one person's own, and keeps every event."""
+        raise InvalidProblem(f"{self._name} is a file, which keeps every event up to {number}: only a store is pruned")
 
     def likelihoods(self, after: int) -> list[bytes | None]:
         """The stored likelihoods of the releases after an event, in order."""

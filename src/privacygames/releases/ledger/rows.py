@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from privacygames.errors import InvalidFile
-from privacygames.releases.ledger.events import Event, initial_chain_hash, linked, next_chain_hash
+from privacygames.releases.ledger.events import Event, linked, next_chain_hash
 
 
 class LedgerRows(ABC):
@@ -43,12 +43,24 @@ class LedgerRows(ABC):
         """Whether an event has this chain hash."""
 
     @abstractmethod
-    def releases_until(self, number: int) -> int:
-        """How many releases there are up to an event."""
+    def releases_after(self, number: int) -> int:
+        """How many releases there are after an event."""
 
     @abstractmethod
-    def scope_before(self, number: int) -> int:
-        """The number of the event that set the scope in force at an event."""
+    def first_number(self) -> int:
+        """The number of the first event that was not deleted; 1 if there is none."""
+
+    @abstractmethod
+    def last_summary(self) -> int:
+        """The number of the last event that has the balances; 0 if there is none."""
+
+    @abstractmethod
+    def first_release_since(self, time: float) -> int | None:
+        """The number of the first release at or after a time; None if there is none."""
+
+    @abstractmethod
+    def delete_up_to(self, number: int) -> None:
+        """Delete the events up to this one, which a summary stands for."""
 
     @abstractmethod
     def likelihoods(self, after: int) -> list[bytes | None]:
@@ -95,16 +107,15 @@ class LedgerRows(ABC):
         self.set_head(identity, chained.number, chained.chain_hash)
         return chained
 
-    def checked_event(self, number: int, identity: str, name: str) -> Event:
-        """An event, once its hash has been checked against the event before it.
+    def checked_event(self, number: int, previous: str | None, name: str) -> Event:
+        """An event, once its hash has been checked.
 
         Args:
             number: the event's.
-            identity: the ledger's.
+            previous: the chain hash of the event before it.
             name: of the ledger, for messages.
         """
         event = next(self.events(number - 1), None)
-        previous = self.chain_at(number - 1) if number > 1 else initial_chain_hash(identity)
         if event is None or previous is None or next_chain_hash(previous, event) != event.chain_hash:
             raise InvalidFile(f"{name}: event {number}, or one before it, was altered after it was written")
         return event

@@ -54,6 +54,7 @@ class StoreRows(LedgerRows):
         self._now, self._key_seconds = now, key_seconds
         self._committed = head
         self.pending: list[Event] = []
+        self.delete_to = 0
         self._known_keys: dict[str, int | None] = {}
 
     @property
@@ -72,6 +73,7 @@ class StoreRows(LedgerRows):
     def restore(self, savepoint: tuple[PersonHead, int]) -> bool:
         """Undo everything written since a savepoint; returns whether that was anything."""
         undone = len(self.pending) > savepoint[1]
+        self.delete_to = self.delete_to if not undone else 0
         self._head = savepoint[0]
         del self.pending[savepoint[1] :]
         return undone
@@ -139,17 +141,32 @@ class StoreRows(LedgerRows):
         query = "SELECT 1 FROM events WHERE person = ? AND chain = ?"
         return bool(self._database.rows(query, (self._head.number, chain_hash)))
 
-    def releases_until(self, number: int) -> int:
-        """How many releases there are up to an event."""
-        query = "SELECT count(*) FROM events WHERE person = ? AND kind = 'release' AND id <= ?"
+    def releases_after(self, number: int) -> int:
+        """How many releases there are after an event."""
+        query = "SELECT count(*) FROM events WHERE person = ? AND kind = 'release' AND id > ?"
         stored = int(self._database.rows(query, (self._head.number, number))[0][0])
-        return stored + sum(event.kind == "release" and event.number <= number for event in self.pending)
+        return stored + sum(event.kind == "release" and event.number > number for event in self.pending)
 
-    def scope_before(self, number: int) -> int:
-        """The number of the event that set the scope in force at an event."""
-        changes = [event.number for event in self.pending if event.kind == "change" and event.number < number]
-        query = "SELECT coalesce(max(id), 0) FROM events WHERE person = ? AND kind = 'change' AND id < ?"
-        return max([int(self._database.rows(query, (self._head.number, number))[0][0]), *changes])
+    def first_number(self) -> int:
+        """The number of the first event that was not deleted; 1 if there is none."""
+        query = "SELECT coalesce(min(id), 1) FROM events WHERE person = ?"
+        return int(self._database.rows(query, (self._head.number,))[0][0])
+
+    def last_summary(self) -> int:
+        """The number of the last event that has the balances; 0 if there is none."""
+        pending = [event.number for event in self.pending if event.kind == "summary"]
+        query = "SELECT coalesce(max(id), 0) FROM events WHERE person = ? AND kind = 'summary'"
+        return max([int(self._database.rows(query, (self._head.number,))[0][0]), *pending])
+
+    def first_release_since(self, time: float) -> int | None:
+        """The number of the first release at or after a time; None if there is none."""
+        query = "SELECT min(id) FROM events WHERE person = ? AND kind = 'release' AND time >= ?"
+        number: int | None = self._database.rows(query, (self._head.number, time))[0][0]
+        return number
+
+    def delete_up_to(self, number: int) -> None:
+        """Delete the events up to this one, and their keys, at the end of the transaction."""
+        self.delete_to = number
 
     def likelihoods(self, after: int) -> list[bytes | None]:
         """The stored likelihoods of the releases after an event, in order."""

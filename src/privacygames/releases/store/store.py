@@ -4,7 +4,7 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import time
 from typing import Self
@@ -32,6 +32,9 @@ PEOPLE_PER_PAGE = 1000
 """People that are listed by one query."""
 
 INSERT_PERSON = "INSERT INTO people (name, identity, events, chain) VALUES (?, ?, 0, ?)"
+PEOPLE_PER_TRANSACTION = 50
+"""People whose ledgers are pruned in one transaction, for which their releases wait."""
+
 SELECT_HEADS = (
     "SELECT name, id, identity, events, chain, belief, "
     "coalesce((SELECT max(e.id) FROM events e WHERE e.person = people.id), 0) FROM people WHERE name IN ({})"
@@ -187,6 +190,32 @@ class LedgerStore:
             count = int(self._database.rows("SELECT count(*) FROM keys WHERE expires <= ?", (moment,))[0][0])
             self._database.rows("DELETE FROM keys WHERE expires <= ?", (moment,))
             return count
+
+    def prune(self, before: float, progress: Callable[[int], None] = lambda _: None) -> int:
+        """Delete everybody's releases before a time, once an event with the balances that they led to is written.
+
+        Nothing that was spent is forgotten: totals, the charges that a window may still hold, and memoised secrets are
+        part of that event. The last release of each person stays. So does every ledger that is about a belief, which
+        depends on all outputs.
+
+        Args:
+            before: unix seconds.
+            progress: called with the number of people so far.
+
+        Returns:
+            The number of events that were deleted.
+        """
+        deleted, names = 0, list(self)
+        for start in range(0, len(names), PEOPLE_PER_TRANSACTION):
+            chunk = names[start : start + PEOPLE_PER_TRANSACTION]
+            with self.transaction(chunk):
+                for name in chunk:
+                    with suppress(UnknownLabel, InvalidProblem):  # erased meanwhile; or about a belief
+                        deleted += StoredLedger(self, name).prune(before)
+            progress(start + len(chunk))
+        if deleted:
+            self.scrub()
+        return deleted
 
     def verify(self, progress: Callable[[int], None] = lambda _: None) -> int:
         """Recompute every balance, window and hash chain of everybody.
@@ -359,6 +388,11 @@ class LedgerStore:
             keys = [row for rows in written for row in rows.key_rows()] if with_keys else []
             if keys:
                 self._database.write_many(INSERT_KEY, keys)
+            for rows in written:
+                if rows.delete_to:
+                    for table, column in (("keys", "event"), ("events", "id")):
+                        statement = f"DELETE FROM {table} WHERE person = ? AND {column} <= ?"  # noqa: S608
+                        self._database.rows(statement, (rows.person, rows.delete_to))
 
     @contextmanager
     def use(self, ledger: "StoredLedger", *, write: bool) -> Iterator[StoreRows]:

@@ -36,10 +36,10 @@ class FixedReleases(LedgerSession[int, Label, FixedPreview]):
         when_changed: as in :class:`Releases`; another mechanism for the same secrets and outputs is no change.
         clock_tolerance: as in :class:`Releases`.
 
-    >>> mechanism = pg.design(pg.Problem(pg.Prior.uniform(pg.Numbers([20, 30, 40]))), epsilon=0.1)
-    >>> releases = pg.FixedReleases(mechanism, budget=0.2)
+    >>> mechanism = pg.design(pg.Problem(pg.Prior.uniform(pg.Numbers([20, 30, 40]))), epsilon=0.5)
+    >>> releases = pg.FixedReleases(mechanism, budget=1.0)
     >>> releases.release(30).spent, releases.release(20).spent
-    (0.1, 0.2)
+    (0.5, 1.0)
     >>> releases.release(30)
     Traceback (most recent call last):
         ...

@@ -65,9 +65,9 @@ class FixedPreview(NextRelease):
     Attributes:
         mechanism: the mechanism; None if the budget is spent.
 
-    >>> mechanism = pg.design(pg.Problem(pg.Prior.uniform(pg.Numbers([20, 30, 40]))), epsilon=0.1)
+    >>> mechanism = pg.design(pg.Problem(pg.Prior.uniform(pg.Numbers([20, 30, 40]))), epsilon=0.5)
     >>> pg.FixedReleases(mechanism).preview().charges
-    (Decimal('0.1'),)
+    (Decimal('0.5'),)
     """
 
     mechanism: Mechanism | None

@@ -128,14 +128,21 @@ export class IndexedDbStore implements Store {
   ): Promise<Result> {
     return this._transaction("readwrite", (table, finish, fail) => {
       getAll(table, keys, (current) => {
+        let changed: Change<Result>;
         try {
-          const { accounts, result } = change(current);
+          changed = change(current);
+        } catch (error) {
+          fail(error);
+          return;
+        }
+        const { accounts, result } = changed;
+        try {
           keys.forEach((key, at) => {
             if (accounts[at] !== undefined) table.put(accounts[at], key);
           });
           finish(result);
-        } catch (error) {
-          fail(error);
+        } catch {
+          fail(); // the quota, or a transaction that was aborted already
         }
       });
     });
@@ -144,7 +151,7 @@ export class IndexedDbStore implements Store {
   /** Run a transaction; its result is returned only once it is complete, and so on disk. */
   private async _transaction<Result>(
     mode: IDBTransactionMode,
-    work: (table: IDBObjectStore, finish: (result: Result) => void, fail: (error: unknown) => void) => void,
+    work: (table: IDBObjectStore, finish: (result: Result) => void, fail: (error?: unknown) => void) => void,
   ): Promise<Result> {
     const transaction = await this._begin(mode);
     return new Promise<Result>((resolve, reject) => {
@@ -158,8 +165,12 @@ export class IndexedDbStore implements Store {
           outcome = { result };
         },
         (error) => {
-          failure = error;
-          transaction.abort();
+          failure = error ?? failure;
+          try {
+            transaction.abort();
+          } catch {
+            // it was aborted already
+          }
         },
       );
     });

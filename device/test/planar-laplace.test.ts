@@ -96,3 +96,52 @@ test("parameters and secrets that make no sense are refused", () => {
     assert.throws(() => mechanism.sample(wrong), (error) => error instanceof UnknownSecret && !/2345/.test(error.message));
   }
 });
+
+/** What brute force needs to know of a mechanism: the integers of its noise. */
+interface Inner {
+  readonly _step: number;
+  readonly _kernel: {
+    readonly _size: number;
+    readonly _stop: bigint;
+    _weight(i: number, j: number): bigint;
+  };
+}
+
+/** ln w(i, j), beyond the table as well. */
+function logWeight({ _kernel }: Inner, i: number, j: number): number {
+  const inside = [i, j].map((at) => Math.min(Math.abs(at), _kernel._size)) as [number, number];
+  const beyond = Math.abs(i) + Math.abs(j) - inside[0] - inside[1];
+  return Math.log(Number(_kernel._weight(...inside))) + beyond * Math.log(1 - 1 / Number(_kernel._stop));
+}
+
+/** ln p(o|x) up to a constant, for an output at 0: the point is rounded at random to the corners of its cell. */
+function logDensity(inner: Inner, x: number, y: number): number {
+  const [i, j] = [Math.floor(x), Math.floor(y)];
+  const corners = [0, 1].flatMap((a) => [0, 1].map((b) => [a, b] as const));
+  const middle = logWeight(inner, i, j);
+  const sum = corners.reduce((total, [a, b]) => {
+    const share = (a === 1 ? x - i : 1 - x + i) * (b === 1 ? y - j : 1 - y + j);
+    return total + share * Math.exp(logWeight(inner, i + a, j + b) - middle);
+  }, 0);
+  return middle + Math.log(sum);
+}
+
+test("by brute force, no two points are told apart more than epsilon allows, within the table and beyond", () => {
+  let seed = 12345;
+  const uniform = (): number => (seed = (seed * 48271) % 2147483647) / 2147483647;
+  for (const options of [OPTIONS, { epsilonPerKm: 1, latticeMetres: 400, radiusKm: 3 }]) {
+    const inner = planarLaplace(options) as unknown as Inner;
+    const epsilon = (options.epsilonPerKm * 31) / 32;
+    let largest = 0;
+    for (let pair = 0; pair < 60_000; pair++) {
+      const reach = [1, 4, inner._kernel._size, 1.5 * inner._kernel._size][pair % 4]!;
+      const [x, y] = [(2 * uniform() - 1) * reach, (2 * uniform() - 1) * reach];
+      const [angle, away] = [2 * Math.PI * uniform(), 10 ** (3 * uniform() - 3)];
+      const [other, across] = [x + away * Math.cos(angle), y + away * Math.sin(angle)];
+      const ratio = Math.abs(logDensity(inner, x, y) - logDensity(inner, other, across));
+      largest = Math.max(largest, ratio / (epsilon * away * inner._step));
+    }
+    assert.ok(largest <= 1 + 1e-6, `${largest}`);
+    assert.ok(largest > 0.95, `${largest}`); // and epsilon is used
+  }
+});

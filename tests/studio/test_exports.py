@@ -22,7 +22,7 @@ from privacygames.studio.views import mechanism_view
 from studio_server import AGES, client, described as made_problem, designed  # isort: skip
 
 BOUNDS: dict[str, Any] = {"epsilon": 1.0, "distortion": 0.2}
-PRIVATE_ROUTES = ("file", "report", "report?counts=true")
+PRIVATE_ROUTES = ("file", "device", "report", "report?counts=true")
 SHAREABLE_ROUTES = ("shareable/problem", "shareable/report")
 
 
@@ -46,7 +46,7 @@ def test_every_export_says_what_it_is(api: TestClient, mechanism: str, tmp_path:
             assert f'filename="{word}-' in answer.headers["content-disposition"]
             assert answer.headers["x-disclosure"].startswith(f"{word}: ")
             assert answer.headers["cache-control"] == "no-store"
-            if route != "file":
+            if route not in ("file", "device"):
                 assert f"{word}: " in answer.text
                 assert ("private" in answer.text) == (word == "private")
     (tmp_path / "m.pgm").write_bytes(api.get(f"/api/mechanisms/{mechanism}/file").content)
@@ -59,6 +59,13 @@ def test_every_export_says_what_it_is(api: TestClient, mechanism: str, tmp_path:
         assert each["name"].split("-")[0] == each["disclosure"].split(":")[0]
     pg.PublicMechanism.of(load_finite(tmp_path / "m.pgm")).save(tmp_path / "p.pgm")
     assert read_container(tmp_path / "p.pgm")[0]["disclosure"] == "private: computed from the prior"
+
+
+def test_the_file_for_a_device_is_verified_and_says_that_it_is_private(api: TestClient, mechanism: str) -> None:
+    content = api.get(f"/api/mechanisms/{mechanism}/device").content
+    on_device = pg.device.decode(content)
+    assert on_device.disclosure.is_private
+    assert (on_device.kind, on_device.epsilon) == ("numbers", BOUNDS["epsilon"])
 
 
 def test_the_report_has_counts_only_when_asked(api: TestClient, mechanism: str) -> None:

@@ -84,12 +84,13 @@ def read(path: str | os.PathLike[str]) -> DeviceMechanism:
     return decode(content)
 
 
-def encode(mechanism: Exportable) -> bytes:
+def encode(mechanism: Exportable, disclosure: Disclosure | None = None) -> bytes:
     r"""The bytes of a file for a device: what sampling and verification of epsilon need.
 
     Args:
         mechanism: a mechanism for cells, labels or points, with its prior or without. It must guarantee an epsilon,
             have at most 2048 cells or labels, which are all numbers, all texts or all sets, and at most 8192 outputs.
+        disclosure: what the file says of itself; by default what :func:`disclosure_of` can tell.
 
     Raises:
         InvalidProblem: it has no epsilon, or labels or distances that the format does not know.
@@ -104,7 +105,7 @@ def encode(mechanism: Exportable) -> bytes:
         raise InvalidProblem("only epsilon can be verified on a device, and this mechanism guarantees none")
     _require_ordinary(epsilon, "epsilon")
     writer = ByteWriter()
-    writer.raw(FIRST_LINE + b"\n" + disclosure_of(mechanism).value.encode() + b"\n")
+    writer.raw(FIRST_LINE + b"\n" + (disclosure or disclosure_of(mechanism)).value.encode() + b"\n")
     if isinstance(mechanism, Mechanism | PublicMechanism):
         _write_finite(writer, mechanism, epsilon)
     else:

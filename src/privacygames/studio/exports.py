@@ -46,6 +46,7 @@ class ExportFile:
 
 EXPORTS = {
     "file": ExportFile("mechanism.pgm", Disclosure.PRIOR),
+    "device": ExportFile("mechanism.pgd", Disclosure.COMPUTED),
     "certificate": ExportFile("certificate.json", Disclosure.COMPUTED),
     "toml": ExportFile("problem.toml", Disclosure.PRIOR),
     "python": ExportFile("design_mechanism.py", Disclosure.PRIOR),

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from privacygames.beliefs import Prior
+from privacygames.device import encode as encode_for_device
 from privacygames.errors import InvalidProblem
 from privacygames.immutable import to_json_value
 from privacygames.mechanism import Mechanism
@@ -265,6 +266,12 @@ def _add_exports(app: FastAPI, state: AppState) -> None:
         """The mechanism file, with the evidence for its certificate."""
         content = state.mechanisms.get(name).mechanism.to_bytes()
         return _attachment(content, "file", "application/octet-stream")
+
+    @app.get("/api/mechanisms/{name}/device", tags=["take away"], response_class=Response, responses=BINARY)
+    def device_file(name: str) -> Response:
+        """The file that a phone or browser needs to verify epsilon and draw outputs: neither prior nor cost."""
+        content = encode_for_device(state.mechanisms.get(name).mechanism, EXPORTS["device"].disclosure)
+        return _attachment(content, "device", "application/octet-stream")
 
     @app.get("/api/mechanisms/{name}/recipe", tags=["take away"])
     def recipe(name: str) -> Json:

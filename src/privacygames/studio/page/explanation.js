@@ -79,6 +79,7 @@ async function exportFile(key) {
 
 const ROUTES = {
   file: () => "file",
+  device: () => "device",
   report: () => `report?counts=${$("with-counts").checked}`,
   "shareable-toml": () => "shareable/problem",
   "shareable-report": () => "shareable/report",

@@ -59,8 +59,11 @@ node-tools:
 	  echo "TypeScript and esbuild cannot be installed: the tests of device/ are skipped."
 	@[ ! -e device/node_modules/.installed ] || { cd device && npm run --silent build; }
 
-device: node-tools  ## Build and test the package for phones and browsers (TypeScript); installs what it needs
+device: node-tools  ## Build and test what runs on phones and in browsers: the package, the extension, the offline page; installs what it needs
 	cd device && node --test build/test/*.test.js
+	@cd device && npm install --no-save --silent --no-audit --no-fund web-ext@10.7.0 2>/dev/null || \
+	  echo "web-ext cannot be installed: the extension is neither checked for Firefox nor tried in it."
+	@[ ! -e device/node_modules/.bin/web-ext ] || device/node_modules/.bin/web-ext lint --source-dir device/extension/dist/firefox --no-config-discovery
 
 test: setup  ## Run the tests, but for the slow ones: seven minutes on two cores
 	$(BIN)/python -m pytest -n auto -m "not slow"
@@ -102,4 +105,4 @@ format: setup  ## Rewrite the code in the house format
 	$(BIN)/ruff format .
 
 clean:  ## Remove everything that was built
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference/generated docs/packages.svg device/build device/dist device/node_modules
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference/generated docs/packages.svg device/build device/dist device/extension/dist device/node_modules src/privacygames/device/page

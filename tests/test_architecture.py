@@ -161,7 +161,7 @@ def test_no_cache_is_keyed_by_a_path() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("*.py")), ids=lambda path: path.stem)
 def test_tests_use_no_private_names(path: Path) -> None:
-    """No attribute, import or patched name of the library that starts with an underscore, but for IPython's protocol."""
+    """No attribute, import or patched name of the library that starts with an underscore, but for IPython's."""
     private = [
         node.attr
         for node in ast.walk(parsed(path))

@@ -293,3 +293,18 @@ def test_names_and_outlines_come_from_this_machine(browser: "Browser", address: 
             assert right <= other[0] or left >= other[1] or bottom <= other[2] or top >= other[3], "names overlap"
     visit.picture("map-coast")
     visit.done()
+
+
+def test_a_picture_waits_for_what_it_draws(browser: "Browser", address: str) -> None:
+    """Names of places and another theme may arrive while the server is asked for probabilities."""
+    visit = Visit(browser, address).opened("auto=0&columns=6&rows=4")
+    visit.design(1)
+    page = visit.page
+    held: list[Any] = []
+    page.route("**/answers", lambda route: held.append(route), times=1)  # noqa: PLW0108 - a builtin is no handler
+    with page.expect_request("**/answers"):
+        page.click("#cell-at-5")
+    page.click("#theme")
+    held[0].continue_()
+    visit.says("#picture-text", text="The outputs for cell-5;")
+    visit.done()

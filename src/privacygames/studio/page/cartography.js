@@ -110,7 +110,7 @@ function option(tag, attributes, name, chosen) {
   return node;
 }
 
-export function drawCells(view, { region, labels, values, marks, cursor, samples }, colours, opacity) {
+export function drawCells(view, { region, labels, values, marks, cursor, cursorName, samples }, colours, opacity) {
   const { columns, rows } = region;
   const group = svg("g", { role: "presentation" });
   const [west, south, east, north] = boxOf(region);
@@ -122,7 +122,7 @@ export function drawCells(view, { region, labels, values, marks, cursor, samples
     return { x, y, width: right - x, height: bottom - y };
   };
   values.forEach((value, i) => {
-    const name = `${shown(labels[i])}, column ${(i % columns) + 1}, row ${Math.floor(i / columns) + 1}: ${percent(value)}`;
+    const name = `${shown(labels[i])}, column ${(i % columns) + 1}, row ${Math.floor(i / columns) + 1}: ${percent(value)}${i === cursor && cursorName ? `, ${cursorName}` : ""}`;
     const place = { class: i === cursor ? "cell cursor" : "cell", id: `cell-at-${i}`, ...square(i) };
     group.append(option("rect", { ...place, fill: heat(value / most), "fill-opacity": opacity, stroke: colours.line, "stroke-width": 0.7 }, name, Object.values(marks).includes(i)));
   });

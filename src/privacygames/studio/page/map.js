@@ -1,7 +1,7 @@
 // The map: Leaflet moves and zooms what cartography.js draws; without Leaflet the same drawing stands still.
 import { get, post } from "./api.js";
 import { boxOf, cellSize, centreOf, distance, drawCells, drawDensity, drawFrame, drawGround, drawNames, drawOutlines, fixedView, frame, kilometresOf, mapColours, positionOf, regionOf } from "./cartography.js";
-import { $, element, emit, inUnit, on, pictureWidth, svg } from "./shared.js";
+import { $, element, emit, inUnit, on, pictureWidth, svg, twoDigits } from "./shared.js";
 
 const MAX_HEIGHT = 560; // of a map, so that it fits on the screen
 const [OPAQUE, OVER_TILES] = [0.86, 0.6]; // opacity of cells: what lies below shines through
@@ -245,7 +245,7 @@ export function nearest([longitude, latitude]) {
   const far = (each) => distance([longitude, latitude], [each.longitude, each.latitude], true);
   const best = [...layers.names, ...around.places].map((each) => [far(each), each]).sort((a, b) => a[0] - b[0])[0];
   if (!best || best[0] > 30) return "";
-  return best[0] < 0.15 ? `at ${best[1].name}` : `${inUnit(best[0], "km")} from ${best[1].name}`;
+  return best[0] < 0.15 ? `at ${best[1].name}` : `${inUnit(twoDigits(best[0], Math.round), "km")} from ${best[1].name}`;
 }
 
 function describeMap(region) {

@@ -1,6 +1,6 @@
 // The interactive picture: the outputs of a secret, beliefs after an output, samples, and repeated releases.
 import { get, post } from "./api.js";
-import { kilometresOf, mark, positionOf, SIGNS } from "./cartography.js";
+import { centreOf, kilometresOf, mark, positionOf, SIGNS } from "./cartography.js";
 import { contours } from "./contours.js";
 import { bars, matrix, rowAt, textAt, trace } from "./drawing.js";
 import { exportedMap, hasMap, hideMap, mapOpacity, mapReady, nearest, showMap } from "./map.js";
@@ -16,6 +16,7 @@ let outputs = null; // probability of each output, given the secret
 let table = null;
 let drawn = null; // what the picture shows: its problem, axis, values, marks, labels, samples and text
 let cursor = 0;
+let settled = true; // false while a refresh waits for the server: what it draws is then incomplete
 let latest = 0; // number of the latest refresh: earlier ones that finish later are ignored
 
 export function setUpPicture() {
@@ -62,7 +63,7 @@ export function setUpPicture() {
     $("picture-text").textContent = "Nothing is loaded.";
   });
   on("map-redrawn", () => { if (drawn) draw(); });
-  on("surroundings", () => { if (drawn && isAboutPoints(drawn.problem)) draw(); }); // its sentence names the nearest place
+  on("surroundings", () => { if (drawn) draw(); }); // sentences name the nearest place
   on("result", () => { state.releases = null; state.samples = []; if (chosen("view") === "releases") choose("view", "outputs"); refresh(); });
 }
 
@@ -77,6 +78,7 @@ export async function refresh() {
   for (const id of ["send-1", "send-2"]) $(id).hidden = isAboutPoints(problem);
   $("send-day").disabled = !result;
   $("send-day").hidden = !problem.has_day;
+  settled = false;
   outputs = null;
   adversaries = [];
   table = null;
@@ -95,12 +97,13 @@ export async function refresh() {
   const before = $("adversary").value;
   $("adversary").replaceChildren(...adversaries.map((each) => element("option", { value: each.name }, each.name)));
   if (adversaries.some((each) => each.name === before)) $("adversary").value = before;
+  settled = true;
   draw();
 }
 
 export function draw() {
   const { problem } = state;
-  if (!problem) return;
+  if (!problem || !settled) return;
   const view = state.result ? chosen("view") : "prior";
   const kinds = isAboutPoints(problem) ? pointViews : views;
   const [axis, values, marks, text] = kinds[view]?.(problem) ?? kinds.prior(problem);
@@ -109,7 +112,7 @@ export function draw() {
   drawn = { problem, axis, values, marks, labels: labelsAlong(problem, axis === "places" ? "secrets" : axis), samples, cursor, text };
   if (hasMap(problem, axis)) {
     const dots = axis === "outputs" ? problem.outputs : problem.places;
-    showMap({ ...drawn, dots, cursorName: isAboutPoints(problem) ? `the point that Enter chooses: ${described(cursor)}` : "", pick });
+    showMap({ ...drawn, dots, cursorName: isAboutPoints(problem) ? `the point that Enter chooses: ${described(cursor)}` : near(problem, cursor), pick });
   } else {
     hideMap();
     $("picture").replaceChildren(bars(problem, axis, values, marks, (i) => pick(i), { samples, cursor }));
@@ -199,12 +202,20 @@ function wrapped(text, most) {
   return lines;
 }
 
+const near = (p, i) => (p.grid?.box ? nearest(positionOf(p.grid, centreOf(p.grid, i))) : "");
+
+function where(p, ...cells) {
+  // Where cells lie, as a sentence; empty where no names are known.
+  const known = [...new Set(cells)].map((i) => [shown(p.labels[i]), near(p, i)]).filter(([, place]) => place);
+  return known.length ? ` ${known.map(([label, place]) => `${label} is ${place}`).join(", ")}.` : "";
+}
+
 const views = {
   prior: (p) => ["secrets", p.prior, { secret: state.result ? state.secret : null }, "What an adversary believes before any output: how often each secret occurs. Choose one to see its outputs."],
   outputs: (p) => {
     const likeliest = outputLabels(p)[outputs.indexOf(Math.max(...outputs))];
     const same = outputsAreSecrets(p) ? ` ${percent(outputs[state.secret])} of them are the truth.` : "";
-    return ["outputs", outputs, outputsAreSecrets(p) ? { secret: state.secret } : {}, `The outputs for ${shown(p.labels[state.secret])}; most often ${shown(likeliest)} (${percent(Math.max(...outputs))}).${same}`];
+    return ["outputs", outputs, outputsAreSecrets(p) ? { secret: state.secret } : {}, `The outputs for ${shown(p.labels[state.secret])}; most often ${shown(likeliest)} (${percent(Math.max(...outputs))}).${same}${outputsAreSecrets(p) ? where(p, state.secret, outputs.indexOf(Math.max(...outputs))) : ""}`];
   },
   beliefs: (p) => {
     const adversary = adversaries.find((each) => each.name === $("adversary").value) ?? adversaries[0];
@@ -212,7 +223,7 @@ const views = {
     if (!adversary.belief) return ["secrets", p.prior, { output: outputsAreSecrets(p) ? state.output : null }, `The output ${shown(outputLabels(p)[state.output])} never occurs, so nobody can conclude anything from it: this is the belief before any output. Choose another output.`];
     const guess = adversary.guesses_secret ? p.labels.findIndex((label) => shown(label) === shown(adversary.guess)) : null;
     const marks = { output: outputsAreSecrets(p) ? state.output : null, guess };
-    return ["secrets", adversary.belief, marks, `After the output ${shown(outputLabels(p)[state.output])}: what the adversary who ${adversary.name} believes. Their best guess is ${shown(adversary.guess)}.${outputsAreSecrets(p) ? " Choose another output in the picture." : ""}`];
+    return ["secrets", adversary.belief, marks, `After the output ${shown(outputLabels(p)[state.output])}: what the adversary who ${adversary.name} believes. Their best guess is ${shown(adversary.guess)}.${guess === null || guess < 0 ? "" : where(p, guess)}${outputsAreSecrets(p) ? " Choose another output in the picture." : ""}`];
   },
   releases: (p) => {
     const at = Math.min(Number($("step").value), state.releases.length) - 1;

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from privacygames.studio.surroundings import Surroundings
-from studio_page import IN_CHROMIUM, Visit, chromium
+from studio_page import IN_CHROMIUM, PICTURES, Visit, chromium
 from studio_server import command
 
 if TYPE_CHECKING:
@@ -307,4 +307,25 @@ def test_a_picture_waits_for_what_it_draws(browser: "Browser", address: str) -> 
     page.click("#theme")
     held[0].continue_()
     visit.says("#picture-text", text="The outputs for cell-5;")
+    visit.done()
+
+
+@pytest.mark.parametrize("secrets", ["cells", "points"])
+def test_the_pictures_of_the_documentation(browser: "Browser", address: str, secrets: str) -> None:
+    """With ``PRIVACYGAMES_PICTURES`` they are made anew: docs/how-to/studio.png and studio-points.png."""
+    visit = Visit(browser, address, viewport={"width": 1240, "height": 960})
+    visit.opened(f"auto=0&secrets={secrets}&columns=12&rows=8&cost=apart", "#picture .dot, #picture .cell")
+    visit.design(1)
+    if secrets == "points":
+        visit.page.locator("#picture .ground").click(position={"x": 330, "y": 190}, force=True)
+    else:
+        visit.page.click("#cell-at-53")
+    visit.says("#picture-text", text="The outputs for .* from ")
+    visit.page.click("#sample")
+    visit.says("#picture .sample", count=50)
+    visit.page.mouse.move(0, 0)
+    visit.page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
+    if PICTURES:
+        name = "studio" if secrets == "cells" else "studio-points"
+        visit.page.screenshot(path=Path(PICTURES) / f"{name}.png")
     visit.done()

@@ -258,10 +258,10 @@ def firefox(home: str, *, dark: bool = False) -> Iterator[Firefox]:
         env = os.environ | {"HOME": folder, "MOZ_HEADLESS": "1"}
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
         try:
-            port = wait_until(
+            port: int | None = wait_until(
                 lambda: _port(profile) if process.poll() is None else pytest.skip("Firefox does not start")
             )
-            page = Firefox(port, home, downloads)
+            page = Firefox(port or 0, home, downloads)
             try:
                 yield page
             finally:

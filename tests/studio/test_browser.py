@@ -299,6 +299,7 @@ def test_policies_for_weeks(browser: "Browser", address: str, look: dict[str, An
     visit.says("#policies tbody tr", count=6)
     visit.says("#policies tr.current", text="frequent places")
     visit.says("#policies-reason", text="cheapest policy that keeps home")
+    page.wait_for_function("() => document.querySelector('#policies-figure').naturalWidth > 0")
     page.select_option("#matters", "trips")
     visit.says("#policies-reason", text="cheapest policy that keeps trips")
     visit.picture(f"policies-{len(look)}")
@@ -307,7 +308,18 @@ def test_policies_for_weeks(browser: "Browser", address: str, look: dict[str, An
     visit.done()
 
 
-EXPORTS = ("file", "certificate", "toml", "python", "report", "svg", "png", "shareable-toml", "shareable-report")
+EXPORTS = (
+    "file",
+    "device",
+    "certificate",
+    "toml",
+    "python",
+    "report",
+    "svg",
+    "png",
+    "shareable-toml",
+    "shareable-report",
+)
 
 
 def test_a_failed_upload_leaves_nothing_of_the_person_before(browser: "Browser", address: str, tmp_path: Path) -> None:

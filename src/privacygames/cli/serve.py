@@ -103,16 +103,39 @@ def studio(
     host: Host = "127.0.0.1",
     name: Names = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    desktop: Annotated[
+        bool | None,
+        typer.Option(
+            "--desktop/--no-desktop",
+            help="Only add the studio to the menu of applications, or take it out.",
+            show_default=False,
+        ),
+    ] = None,
     workers: WorkerCount = 1,
     time_limit: Seconds = 120.0,
     most_secrets: Secrets = 400,
 ) -> None:
     """Open the studio: a page on this machine to see what a mechanism does, choose one, and export it.
 
-    No request leaves the machine, your files stay in memory, and everything is forgotten when it stops (Ctrl-C).
+    No request leaves the machine, your files stay in memory, and all but the ledgers that you make is forgotten when it
+    stops (Ctrl-C).
     """
+    if desktop is not None:
+        _change_menu(add=desktop)
+        return
     limits = _limits(workers=workers, job_seconds=time_limit, secrets=most_secrets)
     _run(host, port, tuple(name or ()), limits, page=True, browser=browser)
+
+
+def _change_menu(*, add: bool) -> None:
+    _studio()
+    from privacygames.studio import data_directory, install_entry, remove_entry
+
+    if add:
+        typer.echo(f"The studio is in the menu of applications: {install_entry(data_directory())}")
+    else:
+        removed = remove_entry(data_directory())
+        typer.echo("The studio is no longer in the menu." if removed else "The studio was not in the menu.")
 
 
 def _limits(**changed: float) -> "Limits":

@@ -1,5 +1,6 @@
 """The studio: a page and the HTTP API behind it, on this machine only. It contains no mathematics."""
 
+from privacygames.studio.desktop import data_directory, install_entry, remove_entry
 from privacygames.studio.error_handlers import add_error_handlers
 from privacygames.studio.http_api import create_app
 from privacygames.studio.http_errors import Refused
@@ -40,10 +41,13 @@ __all__ = [
     "bounded_protocol",
     "check_token_strength",
     "create_app",
+    "data_directory",
     "default_folder",
+    "install_entry",
     "json_label",
     "label_from",
     "listener_at",
+    "remove_entry",
     "require_safe",
     "serve",
 ]

@@ -1,6 +1,5 @@
 """The ledgers of the person whose machine this is: a folder for each, which holds no secret but what they put there."""
 
-import os
 import secrets
 import shutil
 import tempfile
@@ -23,6 +22,7 @@ from privacygames.mechanism_files import load_bytes
 from privacygames.points import PointMechanism
 from privacygames.releases import Budget, FrequentPlaces, Memoised, PointReleases, Preview, Releases
 from privacygames.spaces import Grid
+from privacygames.studio.desktop import data_directory
 from privacygames.studio.http_errors import Refused
 from privacygames.studio.positions import point_inside, secret_of
 from privacygames.studio.requests import Body, PlanePointBody, PositionBody, SecretBody
@@ -214,9 +214,8 @@ class LedgerFolder:
 
 
 def default_folder() -> Path:
-    """The folder of ledgers in the person's own data directory, as the XDG specification names it."""
-    data = Path(os.environ.get("XDG_DATA_HOME", ""))
-    return (data if data.is_absolute() else Path.home() / ".local" / "share") / "privacygames" / "ledgers"
+    """The folder of ledgers in the person's own data directory."""
+    return data_directory() / "privacygames" / "ledgers"
 
 
 def _charge(session: Releases | PointReleases) -> Decimal:

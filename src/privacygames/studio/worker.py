@@ -3,6 +3,7 @@
 import sys
 import warnings
 from dataclasses import fields
+from io import BytesIO
 from itertools import product
 from math import floor, log, log10
 from multiprocessing.connection import Connection
@@ -16,6 +17,7 @@ from privacygames.studio.limits import bytes_of
 
 if TYPE_CHECKING:
     from privacygames.mechanism import Mechanism
+    from privacygames.policy_comparison import PolicyComparison
     from privacygames.problem import Problem
     from privacygames.traces import Visits
 
@@ -272,7 +274,19 @@ def _policies(spec: Spec, report: _Reporter) -> Spec:
     )
     chosen = {matters: compared.when(matters) for matters in MATTERS}  # type: ignore[arg-type]
     rules = {matters: {"policy": each.recommended, "reason": each.reason} for matters, each in chosen.items()}
-    return {**compared.to_dict(), "recommendations": rules}
+    return {**compared.to_dict(), "recommendations": rules, "figure": _svg(compared)}
+
+
+def _svg(compared: "PolicyComparison") -> str:
+    """The figure of a comparison, with its texts as texts."""
+    import matplotlib as mpl
+
+    from privacygames.plots import policies
+
+    picture = BytesIO()
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        policies(compared).savefig(picture, format="svg", metadata={"Date": None})
+    return picture.getvalue().decode()
 
 
 JOBS = {

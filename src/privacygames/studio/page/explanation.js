@@ -48,6 +48,7 @@ async function showRecipe(view) {
   say("export-error", "");
   enable(true, view.reproducible);
   if (view.kind === "points") for (const key of SHAREABLE) document.querySelector(`[data-export="${key}"]`).disabled = true;
+  document.querySelector('[data-export="device"]').disabled = view.epsilon === null; // a device verifies ε
   document.querySelectorAll("[data-export]").forEach((button) => { button.title = view.exports[button.dataset.export].disclosure; });
   $("recipe").hidden = !view.reproducible;
   $("recipe-none").hidden = view.reproducible;

@@ -51,8 +51,17 @@ async function run() {
   }
 }
 
+function showFigure() {
+  // An image cannot run anything, whatever is in it.
+  if ($("policies-figure").src) URL.revokeObjectURL($("policies-figure").src);
+  $("policies-figure").removeAttribute("src");
+  $("policies-figure-box").hidden = !compared;
+  if (compared) $("policies-figure").src = URL.createObjectURL(new Blob([compared.figure], { type: "image/svg+xml" }));
+}
+
 function show() {
   for (const id of ["policies", "policies-reason", "policies-note"]) $(id).hidden = !compared;
+  showFigure();
   if (!compared) { $("policies").tBodies[0].replaceChildren(); return; }
   const { policy, reason } = compared.recommendations[$("matters").value];
   $("policies-reason").textContent = reason;

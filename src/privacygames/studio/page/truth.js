@@ -25,6 +25,7 @@ export function askFor(next) {
   $("truth").hidden = !next;
   $("truth-of-map").hidden = !onMap;
   $("truth-of-labels").hidden = onMap || !next;
+  $("truth-by-map").hidden = !state.problem || JSON.stringify(mapOf(state.problem)) !== JSON.stringify(next);
   if (same || !next) return;
   $("truth-position").value = "";
   note("");

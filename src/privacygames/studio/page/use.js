@@ -10,9 +10,14 @@ export function setUpUse() {
   $("use-answer").addEventListener("click", answer);
   $("copy-answer").addEventListener("click", copy);
   on("result", () => { hideAnswer(); show(); });
-  on("problem", () => { hideAnswer(); show(); });
+  on("problem", () => { tellVersion(); hideAnswer(); show(); });
   on("cleared", () => { hideAnswer(); askFor(null); show(); });
   setUpDaily(showOutput);
+  tellVersion();
+}
+
+function tellVersion() {
+  if ($("version").textContent) return; // asked again once the token was given
   get("about").then(({ version, ledgers }) => {
     $("version").textContent = version;
     $("use-modes").hidden = !ledgers;

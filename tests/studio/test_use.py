@@ -154,6 +154,7 @@ def test_every_day(browser: "Browser", address: str, look: dict[str, Any]) -> No
     page.click("#create-ledger")
     visit.says("#ledger-left-text", text=r"100\s% left. Room for 2 more outputs")
     visit.says("#ledger-history-none", text="None yet")
+    assert page.is_visible("#truth-by-map")  # it is the map that is shown
     page.fill("#truth-position", "52.09, 5.12")
     for number in (1, 2):
         page.click("#release")

@@ -41,9 +41,11 @@ export function askFor(next) {
 
 export const exampleOn = ({ box, width, height }) => (box ? coordinates((box[1] + box[3]) / 2, (box[0] + box[2]) / 2, 2) : `${digits(width / 2)}, ${digits(height / 2)}`);
 
-export const mapOf = (problem) => (problem.kind === "points"
-  ? { kind: "map", ...problem.map }
-  : problem.grid ? { kind: "map", box: problem.grid.box, width: problem.grid.width, height: problem.grid.height } : { kind: "labels", labels: problem.labels });
+export function mapOf(problem) {
+  // What is asked for, for an answer about this problem; a ledger says it in the same form.
+  const map = problem.kind === "points" ? problem.map : problem.grid;
+  return map ? { kind: "map", box: map.box, width: map.width, height: map.height } : { kind: "labels", labels: problem.labels };
+}
 
 export const coordinates = (latitude, longitude, places = 5) => `${latitude.toFixed(places)}, ${longitude.toFixed(places)}`;
 

@@ -69,8 +69,9 @@ function outputOf(problem, drawn) {
 
 function meaning(problem, result) {
   const what = problem.kind === "points" ? "points" : problem.grid ? "cells" : "secrets";
-  const { near, farthest } = problem.epsilon;
+  const { farthest } = problem.epsilon;
   const unit = problem.units.distinguishability;
+  const near = problem.kind === "points" ? 1 : problem.epsilon.near; // 1 km, or whatever the unit is
   const within = result.settings?.bounds?.within;
   const apart = within !== undefined ? `two ${what} at most ${inUnit(within, unit)} apart` : unit || near !== farthest ? `two ${what} ${inUnit(near, unit)} apart` : `any two ${what}`;
   const factor = Math.exp(result.epsilon * (within !== undefined ? 1 : near));

@@ -96,7 +96,7 @@ def test_a_privacy_officer_protects_diagnoses(
     visit.picture("hospital-0-empty")
     choose(visit, "#traces", "Aufnahmen 2023.csv", hospital())
     visit.says("#source-note", text="8 secrets")
-    visit.says("#traces-note", text="1501 rows read; left out: 1 no whole rows, 1 empty")
+    visit.says("#traces-note", text="1501 rows read; left out: 1 unlike the other rows, 1 empty")
     visit.page.click("#bad-box summary")
     visit.says("#bad-rows tr", count=2)
     visit.picture("hospital-1-read")
@@ -151,7 +151,8 @@ def test_a_product_manager_protects_stores(browser: "Browser", address: str, tmp
     visit.says("#protect-check", text="1200 of 1200 rows")
     visit.picture("stores-1-other-table")
     file, manifest, mechanism = protected(visit, tmp_path)
-    visit.says("#protected-text", text="Each of 900 people has at most 2 rows")
+    visit.says("#protected-text", text="Each of 900 people has at most 2 rows: ε")
+    visit.says("#protected-notes", text="“customer_id” still says whose row it is")
     visit.picture("stores-2-protected")
     assert manifest["epsilon"]["per_user"] is not None
     before, after = rows_of(customers().decode(), "\t"), rows_of(file.read_text(), "\t")

@@ -72,6 +72,11 @@ NAMELESS = "Column "
 MOSTLY = 0.8
 """Share of the values of a column that decides what it holds."""
 
+HALF = 0.5
+"""The same, where its name says what it holds."""
+
+NUMERIC_ROLES = ("latitude", "longitude", "number", "count")
+
 MOST_CATEGORIES = 400
 """Different values of a column of categories."""
 
@@ -124,7 +129,9 @@ def guess_roles(columns: Sequence[Column], decimal: Decimal) -> list[Role]:
     ['who', 'number']
     """
     roles: list[Role] = ["ignore"] * len(columns)
-    numeric = [column.share(NUMBER) >= MOSTLY for column in columns]
+    numeric = [
+        column.share(NUMBER) >= (HALF if any(map(column.named, NUMERIC_ROLES)) else MOSTLY) for column in columns
+    ]
     dated = [column.share(WRITTEN_DATE) >= MOSTLY for column in columns]
     pair = _coordinates(columns, numeric, decimal)
     if pair is not None:

@@ -88,7 +88,6 @@ class _Secrets:
             raise InvalidProblem(f"the secret is {what}: choose one column")
 
     def _with_places(self, table: Any, columns: Sequence[Any]) -> Any:
-        import pyarrow as pa
 
         if len(columns) == 2:
             latitude, longitude = (numbers_of(column, self._asked.decimal) for column in columns)
@@ -102,18 +101,24 @@ class _Secrets:
             raise InvalidProblem("choose the columns of the latitude and the longitude")
         self.points = np.stack([longitude, latitude], axis=1)
         for name, values in zip(names, (latitude, longitude), strict=True):
-            array = pa.array(np.where(np.isfinite(values), values, np.inf))  # infinity is a value, and no secret
-            array = pa.compute.if_else(pa.array(np.isnan(values) & is_empty(table.column(name))), None, array)
+            array = self._numeric(values, table.column(name))
             table = table.set_column(table.column_names.index(name), name, array)
         self.names = names
         return table
 
     def _with_numbers(self, table: Any, column: Any) -> Any:
+        return table.set_column(self._asked.columns[0], self.names[0], self._numeric(self.numbers, column))
+
+    def _numeric(self, values: FloatArray, column: Any) -> Any:
+        """Numbers for a rule: null for an empty cell, infinity for a text that is none: a value, and no secret.
+
+        Where rows count as the nearest secret, a text is null, too: it has no nearest one.
+        """
         import pyarrow as pa
 
-        values = np.where(np.isfinite(self.numbers), self.numbers, np.inf)
-        array = pa.compute.if_else(pa.array(is_empty(column)), None, pa.array(values))
-        return table.set_column(self._asked.columns[0], self.names[0], array)
+        array = pa.array(np.where(np.isfinite(values), values, np.inf))
+        is_null = ~np.isfinite(values) if self._asked.outside == "nearest" else is_empty(column)
+        return pa.compute.if_else(pa.array(is_null), None, array)
 
     def _with_labels(self, table: Any, column: Any) -> Any:
         import pyarrow as pa
@@ -346,6 +351,10 @@ def _output_reader(mechanism: Mechanism | PointMechanism, found: _Secrets) -> Ca
     return lambda batch: np.array([known[value] for value in batch.column(found.names[0]).to_pylist()], dtype=np.int64)
 
 
+def _cost(cost: Any) -> Json:
+    return {"epsilons": dict(cost.epsilons), "any_pair": cost.any_pair}
+
+
 def _summary(manifest: Manifest) -> Json:
     """What the page says of a release, in numbers."""
     account = manifest.account
@@ -354,8 +363,8 @@ def _summary(manifest: Manifest) -> Json:
         "rows_out": manifest.rows_out,
         "rows_dropped": manifest.rows_dropped,
         "odd": [{"reason": reason, "rows": count} for (_, reason), count in sorted(manifest.counts.invalid.items())],
-        "per_row": str(account.per_row),
-        "per_user": None if account.per_user is None else str(account.per_user),
+        "per_row": _cost(account.per_row),
+        "per_user": None if account.per_user is None else _cost(account.per_user),
         "people": account.people,
         "most_rows": account.rows,
         "warnings": list(manifest.warnings),

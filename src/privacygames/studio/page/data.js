@@ -161,7 +161,7 @@ function listPeople(people, everyone, chosen) {
 
 function told(rows, leftOut, note, more) {
   const reasons = Object.entries(leftOut).map(([reason, count]) => `${count} ${reason}`);
-  if (table?.left_out) reasons.unshift(`${table.left_out} no whole rows`);
+  if (table?.left_out) reasons.unshift(`${table.left_out} unlike the other rows`);
   $("traces-note").textContent = [`${rows} ${rows === 1 ? "row" : "rows"} read${reasons.length ? `; left out: ${reasons.join(", ")}` : ""}.`, note, more].filter(Boolean).join(" ");
 }
 
@@ -174,7 +174,7 @@ function showTable() {
   const pickers = element("tr", { class: "roles" }, ...table.columns.map(picker));
   const rows = table.first.map((row) => element("tr", {}, ...row.map((cell) => element("td", {}, cell))));
   $("preview").replaceChildren(element("thead", {}, head, pickers), element("tbody", {}, ...rows));
-  $("preview-caption").textContent = `The first ${rows.length} of ${table.rows} rows. Say what each column is:`;
+  $("preview-caption").textContent = `The first ${rows.length} of ${table.rows} rows:`;
   $("has-header-label").hidden = table.header === null;
   $("has-header").value = table.header ? "yes" : "no";
   $("decimal").value = table.decimal;
@@ -205,6 +205,11 @@ function markRoles() {
     [...row.cells].forEach((cell, at) => { cell.className = SECRETS.includes(table.columns[at].role) ? "secret" : table.columns[at].role === "ignore" ? "unused" : ""; });
   }
   const roles = table.columns.map((each) => each.role);
+  const names = (wanted) => table.columns.filter((each) => wanted.includes(each.role)).map((each) => `“${each.name}”`).join(" and ");
+  $("preview-secret").textContent = names(SECRETS) ? `The secret is ${names(SECRETS)}${names(["who"]) ? `, of ${names(["who"])}` : ""}.` : "No column is the secret yet.";
+  const first = $("preview").querySelector("th.secret");
+  const scroll = $("preview").parentElement;
+  if (first) scroll.scrollLeft = Math.max(0, first.offsetLeft - scroll.clientWidth / 2);
   $("dates-label").hidden = !(roles.includes("time") && table.dates);
   $("dates-unsure").hidden = table.dates_sure;
 }

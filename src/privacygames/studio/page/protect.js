@@ -10,6 +10,7 @@ let other = null; // the table of this card, if it is not that of step 1
 let job = null;
 let stopped = false;
 let result = null;
+let protectedRequest = null; // what the result is about
 let checks = 0;
 
 export function setUpProtect() {
@@ -137,7 +138,8 @@ async function protect() {
   $("protect-status").textContent = "Starting …";
   $("protect-bar").removeAttribute("value");
   try {
-    const started = await post("protected", request());
+    protectedRequest = request();
+    const started = await post("protected", protectedRequest);
     job = started.id;
     state.names.add(job);
     state.held.add(job);
@@ -201,20 +203,36 @@ async function download(part, name) {
   }
 }
 
+const rowsThat = (rows, one, many) => (rows === 1 ? `1 row ${one}` : `${rows} rows ${many}`);
 const REASONS = {
-  missing: (rows) => `${rows} rows were empty, and are left out.`,
-  unknown: (rows) => ($("protect-outside").value === "nearest" ? `${rows} rows count as the nearest secret.` : `${rows} rows held something else, and are left out.`),
-  far: (rows) => `${rows} rows lay more than one step outside all secrets, and were moved to the nearest.`,
-  exchanged: (rows) => `${rows} rows would fit with latitude and longitude exchanged: look at the columns.`,
+  missing: (rows) => rowsThat(rows, "was empty or could not be read, and is left out.", "were empty or could not be read, and are left out."),
+  unknown: (rows) => rowsThat(rows, "held something else, and is left out.", "held something else, and are left out."),
+  far: (rows) => rowsThat(rows, "lay more than one step outside all secrets, and was moved to the nearest.", "lay more than one step outside all secrets, and were moved to the nearest."),
+  exchanged: (rows) => rowsThat(rows, "would fit with latitude and longitude exchanged: look at the columns.", "would fit with latitude and longitude exchanged: look at the columns."),
 };
+
+function cost({ epsilons, any_pair: anyPair }) {
+  const units = Object.entries(epsilons).filter(([per]) => !per.includes("hamming")).map(([per, value]) => `${digits(value)} ${per}`);
+  return `ε = ${[...units, `${digits(anyPair)} between any two secrets`].join(", ")}`;
+}
+
+function asTheyAre() {
+  // What is not protected: the reader of the file must not believe that it is.
+  const { columns, who } = protectedRequest;
+  const others = table().columns.map((each) => each.name).filter((_, at) => !columns.includes(at));
+  if (!others.length) return "The table has no other columns.";
+  const named = who === null ? "" : ` “${table().columns[who].name}” still says whose row it is.`;
+  return `Not protected, and as they were: ${others.slice(0, 8).join(", ")}${others.length > 8 ? ", …" : ""}.${named} What they tell about the secret, they still tell: remove what the reader need not have.`;
+}
 
 function showResult() {
   const now = result.result;
   $("protected").hidden = false;
-  const each = now.per_user === null ? `Each row costs ${now.per_row}.` : `Each of ${now.people} people has at most ${now.most_rows} ${now.most_rows === 1 ? "row" : "rows"}, which ${now.most_rows === 1 ? "costs" : "cost"} them ${now.per_user}.`;
+  const rows = now.most_rows === 1 ? "one row" : `at most ${now.most_rows} rows`;
+  const each = now.per_user === null ? `Each row: ${cost(now.per_row)}.` : `Each of ${now.people} people has ${rows}: ${cost(now.per_user)}${now.most_rows === 1 ? "" : " for all of them"}.`;
   $("protected-text").textContent = `${now.rows_out} of ${now.rows_in} rows are protected. ${each}`;
   const odd = now.odd.map((one) => (REASONS[one.reason] ?? ((rows) => `${rows} rows: ${one.reason}.`))(one.rows));
-  $("protected-notes").replaceChildren(...[...odd, ...now.warnings].map((text) => element("li", {}, text)));
+  $("protected-notes").replaceChildren(...[asTheyAre(), ...odd, ...now.warnings].map((text) => element("li", {}, text)));
   $("protect-status").textContent = "";
   drawStatistics();
 }

@@ -164,6 +164,7 @@ def test_places_of_one_and_of_everyone(api: TestClient) -> None:
 def test_a_route_without_times_becomes_a_problem(api: TestClient) -> None:
     view = opened(api, route())
     assert (view["kind"], view["has_times"], view["rows"]) == ("places", False, 400)
+    assert (roles(view["table"]), view["table"]["rows"]) == (["latitude", "longitude"], 400)
     for secrets in ("cells", "points"):
         body = {
             "traces": {"id": view["id"], "user": view["users"][0]["name"], "columns": 4, "rows": 3, "secrets": secrets}
@@ -261,3 +262,4 @@ def test_a_timeline_of_a_phone(api: TestClient) -> None:
     }  # fmt: skip
     view = opened(api, json.dumps({"semanticSegments": [stay]}).encode())
     assert (view["form"], view["rows"], view["has_times"]) == ("timeline", 12, True)
+    assert roles(view["table"]) == ["time", "latitude", "longitude"]

@@ -28,11 +28,12 @@ def add_files(app: FastAPI, state: AppState) -> None:
 def _add_uploads(app: FastAPI, state: AppState) -> None:
     @app.post("/api/files", tags=["files"], status_code=201, openapi_extra=BYTES)
     async def open_file(request: Request, header: Literal["auto", "yes", "no"] = "auto") -> Json:
-        """Read a file of any kind (the body): a recording's visits, or a table with guesses of what its columns are."""
+        """Read a file of any kind (the body): a recording's visits, or a table with its columns guessed."""
         opened = await state.run_reading({"kind": "open", "content": await request.body(), "header": header})
+        table = {"id": state.tables.put(opened["stored"]), **_json(opened["preview"])}
         if "visits" in opened:
-            return _stored_visits(state, opened)
-        return {"kind": "table", "id": state.tables.put(opened["stored"]), **_json(opened["preview"])}
+            return _stored_visits(state, opened) | {"table": table}
+        return {"kind": "table", **table}
 
     @app.post("/api/files/{name}/columns", tags=["files"], status_code=201)
     async def read_columns(name: str, body: ColumnsBody) -> Json:

@@ -109,7 +109,8 @@ def open_file(content: bytes, *, header: Header, rows: int) -> Json:
     if kind == "parquet":
         return _parquet_preview(content, rows)
     if kind not in ("csv", "xlsx"):
-        return {"visits": read_traces(content, kind, rows=rows)}
+        visits = read_traces(content, kind, rows=rows)
+        return {"visits": visits} | _table_of_visits(visits)
     table = read_table(content, kind, header=header, rows=rows)
     texts = list(zip(*table.rows, strict=True))
     stored = StoredTable(
@@ -126,6 +127,21 @@ def open_file(content: bytes, *, header: Header, rows: int) -> Json:
         "preview": preview
         | {"header": table.has_header, "left_out": table.left_out, "bad": bad, "separator": table.separator},
     }
+
+
+def _table_of_visits(visits: traces.Visits) -> Json:
+    """The visits of a recording as a table, which can be protected like any other."""
+    columns: dict[Role, Sequence[str]] = {}
+    if len(visits.users) > 1:
+        columns["who"] = [visits.users[user] for user in visits.user]
+    if visits.has_times:
+        columns["time"] = [f"{time}Z" for time in visits.time.astype("datetime64[s]")]
+    columns["latitude"] = [f"{degrees:.7g}" for degrees in visits.latitude]
+    columns["longitude"] = [f"{degrees:.7g}" for degrees in visits.longitude]
+    table = TextTable(list(columns), [], list(range(1, len(visits) + 1)), "csv")
+    stored = StoredTable(_as_parquet(table, list(columns.values())), tuple(columns), "csv")
+    about = [{"name": name, "role": name, "distinct": len({*texts})} for name, texts in columns.items()]
+    return {"stored": stored, "preview": {"form": "csv", "rows": len(visits), "columns": about, "decimal": "point"}}
 
 
 def _as_parquet(table: TextTable, texts: Sequence[Sequence[str]]) -> bytes:

@@ -9,16 +9,21 @@ export const ROLES = {
 const SECRETS = ["latitude", "longitude", "position", "number", "category"];
 const TOGETHER = { latitude: ["longitude"], longitude: ["latitude"] };
 const GEOLIFE_HEADER_LINES = 6;
+const REASONS = {
+  "broken line": "not readable", "bad time": "without a time that can be read", "bad coordinates": "without a place that can be read",
+  "same slot": "within ten minutes of another", "no number": "without a number", "no count": "without a count",
+};
 
 let uploads = 0;
 let readings = 0;
 let content = null; // kept for reading it again with or without a header
 let table = null; // the preview, with the roles as chosen
+let recording = null; // the visits of a recording as a table, to protect
 let traces = null; // the name of the visits
 let values = null; // the space and prior of numbers or categories
 let actions = { loading: () => {}, cleared: () => {}, load: () => {} };
 
-export const dataTable = () => table;
+export const dataTable = () => table ?? recording;
 export const dataKind = () => (traces ? "places" : values ? values.tables.space.kind : null);
 
 export function dataBody(grid) {
@@ -33,6 +38,7 @@ export function setUpData(given) {
   actions = given;
   $("traces").addEventListener("change", () => { const files = [...$("traces").files]; if (files.length) readFiles(files); });
   dropZone($("drop"), readFiles);
+  for (const event of ["dragover", "drop"]) document.addEventListener(event, (each) => each.preventDefault()); // a file beside the zone must not replace the page
   $("read-pasted").addEventListener("click", () => { if ($("pasted").value.trim()) open(new TextEncoder().encode($("pasted").value)); });
   $("has-header").addEventListener("change", () => open(content, $("has-header").value));
   for (const id of ["decimal", "dates"]) $(id).addEventListener("change", () => { table[id] = $(id).value || null; readColumns(); });
@@ -40,7 +46,6 @@ export function setUpData(given) {
 }
 
 export function dropZone(zone, read) {
-  // Dropping a file anywhere else must not replace the page by it.
   zone.addEventListener("dragover", (event) => { event.preventDefault(); zone.classList.add("over"); });
   zone.addEventListener("dragleave", () => zone.classList.remove("over"));
   zone.addEventListener("drop", (event) => {
@@ -68,10 +73,10 @@ async function readFiles(files) {
 }
 
 export function forgetData() {
-  const names = [table?.id, traces].filter(Boolean);
+  const names = [table?.id, recording?.id, traces].filter(Boolean);
   names.forEach((name) => state.held.delete(name));
   forget(names);
-  table = traces = values = null;
+  table = recording = traces = values = null;
 }
 
 function hold(name) {
@@ -91,7 +96,7 @@ async function open(bytes, header = "auto") {
   actions.cleared(); // before the new file is read: the earlier data may be somebody else's
   try {
     const opened = await ask("POST", `files?header=${header}`, bytes, { raw: true });
-    if (mine !== uploads) { forget([opened.id]); return; }
+    if (mine !== uploads) { forget([opened.id, opened.table?.id].filter(Boolean)); return; }
     if (opened.kind === "table") {
       table = opened;
       hold(table.id);
@@ -99,6 +104,9 @@ async function open(bytes, header = "auto") {
       await readColumns();
     } else {
       takePlaces(opened);
+      recording = opened.table;
+      hold(recording.id);
+      emit("table", recording);
       await actions.load();
     }
   } catch (error) {
@@ -160,7 +168,7 @@ function listPeople(people, everyone, chosen) {
 }
 
 function told(rows, leftOut, note, more) {
-  const reasons = Object.entries(leftOut).map(([reason, count]) => `${count} ${reason}`);
+  const reasons = Object.entries(leftOut).map(([reason, count]) => `${count} ${REASONS[reason] ?? reason}`);
   if (table?.left_out) reasons.unshift(`${table.left_out} unlike the other rows`);
   $("traces-note").textContent = [`${rows} ${rows === 1 ? "row" : "rows"} read${reasons.length ? `; left out: ${reasons.join(", ")}` : ""}.`, note, more].filter(Boolean).join(" ");
 }

@@ -4,7 +4,7 @@ import { contentOf, dataTable, dropZone } from "./data.js";
 import { $, chosen, digits, element, forget, on, palette, percent, save, say, state, svg } from "./shared.js";
 
 const POLL_MS = 250;
-const FIGURE = { left: 6, row: 34, bar: 9 };
+const FIGURE = { left: 6, row: 34, bar: 9, letter: 7 };
 
 let other = null; // the table of this card, if it is not that of step 1
 let job = null;
@@ -36,6 +36,8 @@ export function setUpProtect() {
 
 const table = () => (chosen("protect-table") === "same" ? dataTable() : other);
 
+const count = (number, what) => `${number} ${what}${number === 1 ? "" : "s"}`;
+
 function isAboutPlaces() {
   return state.problem.kind === "points" || state.problem.kind === "grid";
 }
@@ -52,7 +54,7 @@ function show() {
   $("protect-drop").hidden = chosen("protect-table") === "same";
   say("protect-error", "");
   $("protect-columns").hidden = !table();
-  $("protect-note").textContent = table() ? `${table().rows} rows, ${table().columns.length} columns.` : "";
+  $("protect-note").textContent = table() ? `${count(table().rows, "row")}, ${count(table().columns.length, "column")}.` : "";
   if (table()) listColumns();
 }
 
@@ -91,11 +93,8 @@ async function open(files) {
   $("protect-note").textContent = "Reading …";
   try {
     const opened = await ask("POST", "files?header=auto", await contentOf(files), { raw: true });
-    if (opened.kind !== "table") {
-      forget([opened.id]);
-      throw new Error("This is a recording: a table is protected here, with a row for each place.");
-    }
-    other = opened;
+    if (opened.table) forget([opened.id]); // of a recording only its table is used here
+    other = opened.table ?? opened;
     state.names.add(other.id);
     state.held.add(other.id);
     show();
@@ -212,7 +211,7 @@ const REASONS = {
 };
 
 function cost({ epsilons, any_pair: anyPair }) {
-  const units = Object.entries(epsilons).filter(([per]) => !per.includes("hamming")).map(([per, value]) => `${digits(value)} ${per}`);
+  const units = Object.entries(epsilons).filter(([per]) => !per.includes("hamming")).map(([per, value]) => `${digits(value)} ${per.replace(" of the absolute distance", "")}`);
   return `ε = ${[...units, `${digits(anyPair)} between any two secrets`].join(", ")}`;
 }
 
@@ -265,7 +264,7 @@ function figure(shares) {
   const text = (at, y, words, attributes = {}) => { const node = svg("text", { x: at, y, fill: colours.ink, "font-size": 13, ...attributes }); node.textContent = words; return node; };
   shares.forEach((one, at) => {
     const top = FIGURE.row * at + 4;
-    const longest = Math.floor(label / 7);
+    const longest = Math.floor(label / FIGURE.letter);
     drawing.append(text(label, top + 15, one.name.length > longest ? `${one.name.slice(0, longest - 1)}…` : one.name, { "text-anchor": "end" }));
     drawing.append(svg("rect", { x: x(0), y: top, width: Math.max(x(one.before) - x(0), 0.5), height: FIGURE.bar, fill: colours.accent }));
     if (one.after !== null) drawing.append(svg("rect", { x: x(0), y: top + FIGURE.bar + 1, width: Math.max(x(one.after) - x(0), 0.5), height: FIGURE.bar, fill: "none", stroke: colours.accent }));
@@ -275,9 +274,10 @@ function figure(shares) {
   });
   const y = height - 10;
   const legend = [["in your table", { fill: colours.accent }], ["protected", { fill: "none", stroke: colours.accent }], ["estimated", { fill: colours.mark }]];
-  legend.forEach(([words, look], at) => {
-    const left = FIGURE.left + (at * (width - 12)) / 3;
+  let left = FIGURE.left;
+  for (const [words, look] of legend) {
     drawing.append(svg("rect", { x: left, y: y - 9, width: 14, height: 9, ...look }), text(left + 20, y, words));
-  });
+    left += 20 + FIGURE.letter * words.length + 14;
+  }
   return drawing;
 }

@@ -4,7 +4,7 @@ import { contentOf, dataTable, dropZone } from "./data.js";
 import { $, chosen, digits, element, forget, on, palette, percent, save, say, state, svg } from "./shared.js";
 
 const POLL_MS = 250;
-const FIGURE = { left: 6, row: 34, bar: 9, letter: 7 };
+const FIGURE = { left: 6, row: 34, bar: 9, letter: 6.6 };
 
 let other = null; // the table of this card, if it is not that of step 1
 let job = null;
@@ -277,7 +277,7 @@ function figure(shares) {
   let left = FIGURE.left;
   for (const [words, look] of legend) {
     drawing.append(svg("rect", { x: left, y: y - 9, width: 14, height: 9, ...look }), text(left + 20, y, words));
-    left += 20 + FIGURE.letter * words.length + 14;
+    left += 20 + FIGURE.letter * words.length + 8;
   }
   return drawing;
 }

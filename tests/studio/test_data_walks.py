@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import chi2
 
 import privacygames as pg
+from accessibility import axe_source, violations
 from studio_files import STORES, ages, customers, hospital, route, store_visits, workbook
 from studio_page import IN_CHROMIUM, Visit, chromium
 from studio_server import command
@@ -181,6 +182,27 @@ def test_a_journalist_designs_from_a_route_without_times(
     told = {tuple(np.round(point, 6)) for point in points}
     assert told <= {tuple(np.round(place[::-1], 6)) for place in grid.degrees}
     visit.done()
+
+
+@pytest.mark.parametrize("look", LOOKS[::3])
+def test_axe_finds_nothing_in_a_file_that_is_read_and_protected(
+    browser: "Browser", address: str, look: dict[str, Any]
+) -> None:
+    source = axe_source()
+    visit = Visit(browser, address, reduced_motion="reduce", **look).opened("auto=0&source=own", PATH)
+    page, found = visit.page, list[str]()
+    choose(visit, "#traces", "Aufnahmen.csv", hospital(200))
+    visit.says("#source-note", text="secrets")
+    page.click("#bad-box summary")
+    page.click("#paste-box summary")
+    found += violations(page, source)
+    visit.design(1)
+    visit.says("#protect-check", text="rows hold one of the secrets")
+    page.click("#protect")
+    visit.says("#protected-text", text="rows are protected")
+    found += violations(page, source)
+    visit.done()
+    assert found == []
 
 
 def test_columns_are_chosen_again(browser: "Browser", address: str) -> None:

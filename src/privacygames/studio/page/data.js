@@ -177,12 +177,13 @@ function showTable() {
   $("table-box").hidden = !table;
   $("user-label").hidden = true;
   showBad(table?.bad ?? []);
-  if (!table) { $("preview").replaceChildren(); emit("table", null); return; }
+  const { caption } = $("preview");
+  if (!table) { $("preview").replaceChildren(caption); emit("table", null); return; }
   const head = element("tr", {}, ...table.columns.map((column) => element("th", { scope: "col" }, column.name)));
   const pickers = element("tr", { class: "roles" }, ...table.columns.map(picker));
   const rows = table.first.map((row) => element("tr", {}, ...row.map((cell) => element("td", {}, cell))));
-  $("preview").replaceChildren(element("thead", {}, head, pickers), element("tbody", {}, ...rows));
-  $("preview-caption").textContent = `The first ${rows.length} of ${table.rows} rows:`;
+  $("preview").replaceChildren(caption, element("thead", {}, head, pickers), element("tbody", {}, ...rows));
+  caption.textContent = `The first ${rows.length} of ${table.rows} rows:`;
   $("has-header-label").hidden = table.header === null;
   $("has-header").value = table.header ? "yes" : "no";
   $("decimal").value = table.decimal;

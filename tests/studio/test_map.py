@@ -199,6 +199,11 @@ def test_without_its_files_the_map_stands_still(browser: "Browser", address: str
     assert cell["width"] == pytest.approx(cell["height"], rel=0.005)
     assert scale(visit) == pytest.approx(SIDE / cell["width"], rel=0.02)  # the picture may be scaled to the page
     assert visit.page.is_hidden("#map-buttons")
+    visit.page.click("#map-more summary")
+    assert visit.page.is_hidden("#map-template")
+    visit.page.fill("#map-name", "home")
+    visit.page.keyboard.press("Enter")
+    visit.says("#picture .names", text="home")
     visit.picture("map-without-files")
     visit.done()
 

@@ -251,10 +251,10 @@ export function nearest([longitude, latitude]) {
 function describeMap(region) {
   const credits = region.box && about ? [...about.credits, layers.credit].filter(Boolean) : [];
   const present = region.box ? about?.missing ?? [] : [];
-  const lacks = { "leaflet.js": "the map cannot be moved", "places.npz": "it has no names of places", "outlines.npz": "it has no coasts and borders" };
+  const lacks = { "leaflet.js": "cannot be moved", "places.npz": "has no names of places", "outlines.npz": "has no coasts and borders" };
   const missing = present.map((name) => lacks[name]).filter(Boolean);
   $("map-credits").textContent = credits.join(" · ");
-  $("map-missing").textContent = missing.length ? `This installation lacks files of the map, so ${missing.join(", and ")}.` : "";
+  $("map-missing").textContent = missing.length ? `This installation lacks files of the map: it ${missing.join(", ")}.` : "";
   $("map-missing").hidden = !missing.length;
   $("map-about").hidden = !region.box;
   emit("map-shown", Boolean(region.box));

@@ -129,6 +129,7 @@ function clearFiles() {
 function describeTiles() {
   const about = mapAbout();
   if (!about) return;
+  for (const each of document.querySelectorAll(".map-moving")) each.hidden = !window.L; // pictures below need Leaflet
   const host = about.origin.replace(/^https?:\/\//, "");
   $("map-tiles-label").hidden = $("map-forbid").hidden = !about.origin;
   $("map-tiles-text").textContent = host ? `Show the map of ${host} now` : "";

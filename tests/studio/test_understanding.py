@@ -68,7 +68,7 @@ def test_every_source_starts_with_something_possible_and_nothing_red(api: TestCl
     bound = {"distortion": start["error"]} if goal == "privacy" else {"cost_at_most": start["cost"] * (1 + 1e-3)}
     view = view_of(api, problem["id"], bound | {"epsilon": start["epsilon"]})
     expected = ["false_claims"] if "document" in SOURCES[source] and problem["kind"] == "categories" else []
-    assert kinds(view) == expected
+    assert kinds(view) == expected, source
 
 
 @pytest.mark.parametrize("source", ["ages", "illnesses", "city"])

@@ -1,8 +1,9 @@
 """Where the page's controls start: bounds that a mechanism is known to meet, so that nobody begins with the impossible.
 
-Three mechanisms are known without a design. One gives the same output always. One is the exponential mechanism, each
-output replaced by the cheapest one given it, which keeps ε. And the first may be given with a probability λ, the second
-otherwise: this keeps ε, too, costs the weighted average, and has at least λ of the largest possible error.
+Some mechanisms are known without a design. One gives the same output always. Others are the exponential mechanism and
+the usual noise, each output replaced by the cheapest one given it, which keeps ε. And the first may be given with a
+probability λ, one of the others otherwise: this keeps ε, too, costs the weighted average, and has at least λ of the
+largest possible error.
 """
 
 from math import log
@@ -10,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from privacygames import baselines
 from privacygames.arrays import FloatArray, loss_matmul
+from privacygames.errors import InvalidProblem
 from privacygames.points import PointProblem
 from privacygames.problem import Problem, distinguishability_scale
+from privacygames.spaces import Grid
 
 View = dict[str, Any]
 
@@ -28,6 +32,9 @@ between points, where a larger one needs a finer mesh and more time."""
 
 ODDS_SETTLED, NEAR_ODDS_SETTLED = log(1e6), log(100)
 """Log-ratios from which an output settles which of two secrets it is: the farthest two, and the nearest two."""
+
+MOST_CELLS = 150
+"""Largest grid for which planar Laplace noise is computed: a tenth of a second."""
 
 BELOW_RED = 0.95
 """Share of the smallest ε that is called too large, above which no control starts."""
@@ -58,6 +65,7 @@ def start_view(problem: Problem, epsilon: View, *, most_distortion: float) -> Vi
     if named and problem.observables == problem.space and np.isfinite(cost).all():
         apart = (1.0 if alike else 0.5) * problem.distinguishability
         known = [_known(cost, prior, apart, value) for value in _epsilons(epsilon, first, KNOWN_EPSILONS)]
+        known += [_remapped(cost, prior, noise, first) for noise in _noise(problem, first)]
     return _view(cost, prior, known, first, most_distortion)
 
 
@@ -104,7 +112,22 @@ def _known(cost: FloatArray, prior: FloatArray, apart: FloatArray, epsilon: floa
         epsilon: the ε that it keeps.
     """
     weights = np.exp(-epsilon * (apart - apart.min(axis=0)))
-    probabilities = weights / weights.sum(axis=0)
+    return _remapped(cost, prior, weights / weights.sum(axis=0), epsilon)
+
+
+def _noise(problem: Problem, epsilon: float) -> list[FloatArray]:
+    """Probabilities of outputs (rows) under the noise that is usual for the space, which often costs less."""
+    if isinstance(problem.space, Grid) and len(problem.space) > MOST_CELLS:
+        return []
+    make = baselines.planar_laplace if isinstance(problem.space, Grid) else baselines.geometric
+    try:
+        return [make(problem, epsilon).probabilities.T]
+    except InvalidProblem:  # made for other secrets
+        return []
+
+
+def _remapped(cost: FloatArray, prior: FloatArray, probabilities: FloatArray, epsilon: float) -> View:
+    """Average and largest cost of a mechanism whose outputs are replaced by the cheapest ones."""
     expected = cost @ (prior * probabilities).T  # of each output (rows) in place of each (columns)
     costs = (probabilities * cost[expected.argmin(axis=0)]).sum(axis=0)
     return {"epsilon": epsilon, "cost": float(costs @ prior), "worst_cost": float(costs[prior > 0].max())}

@@ -30,8 +30,10 @@ export function setUpControls() {
   document.querySelectorAll('input[name="goal"], input[name="cost-case"]').forEach((input) => input.addEventListener("change", () => { startCosts(); changed(); }));
   on("problem", listPresets);
   on("cleared", () => {
-    recalled = ticked().filter((key) => !key.startsWith("file-"));
-    if (measured) exact = {};
+    if (measured) {
+      recalled = ticked().filter((key) => !key.startsWith("file-"));
+      exact = {};
+    }
     $("presets").replaceChildren();
     $("legal").hidden = true;
     for (const id of RANGES) if ($(`${id}-means`)) means(id, "", false);
@@ -139,6 +141,7 @@ function knownCosts() {
 function changed() { describe(); emit("settled"); }
 
 export const recallAdversaries = (keys) => { recalled = keys; };
+export const wantedAdversaries = () => (state.problem ? ticked() : recalled); // also while there are no data
 export const ticked = () => [...document.querySelectorAll("#presets input:checked")].map((input) => input.value);
 
 const position = (id) => Number($(id).value) / STEPS;

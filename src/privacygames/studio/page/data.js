@@ -65,6 +65,7 @@ export async function contentOf(files) {
 }
 
 async function readFiles(files) {
+  emit("files", files.map((file) => file.name));
   try {
     await open(await contentOf(files));
   } catch (error) {

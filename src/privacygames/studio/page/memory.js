@@ -1,5 +1,5 @@
 // What survives a reload and a shared link: settings, in the address. Data never do; what a file was called stays in this tab.
-import { recallAdversaries, recallControls, ticked, typedValues } from "./controls.js";
+import { recallAdversaries, recallControls, typedValues, wantedAdversaries } from "./controls.js";
 import { $, choose, chosen, on, say, state } from "./shared.js";
 
 const VALUES = ["person", "seed", "columns", "rows", "cost", "age-from", "age-to", "age-shape", "error", "cost-limit", "epsilon", "share", "worst-cost", "within", "policy-budget", "matters"];
@@ -17,12 +17,15 @@ export function setUpMemory() {
     view = null;
     if (input && input.value !== "releases" && !input.checked) { input.disabled = false; input.click(); }
   });
-  for (const id of Object.values(FILES)) $(id)?.addEventListener("change", () => {
-    if ($(id).files.length) sessionStorage.setItem(id, [...$(id).files].map((file) => file.name).join(", "));
-    say("restored", "");
-  });
+  on("files", (names) => keepName("traces", names));
+  $("document").addEventListener("change", () => keepName("document", [...$("document").files].map((file) => file.name)));
   $("labels").addEventListener("change", () => { sessionStorage.setItem("labels", "typed"); say("restored", ""); });
   document.querySelectorAll('input[name="source"]').forEach((input) => input.addEventListener("change", () => say("restored", "")));
+}
+
+function keepName(field, names) {
+  if (names.length) sessionStorage.setItem(field, names.join(", ")); // for as long as this tab is open, and nowhere else
+  say("restored", "");
 }
 
 export function remember() {
@@ -31,7 +34,7 @@ export function remember() {
   for (const name of CHOICES) address.set(name, chosen(name));
   for (const id of VALUES) if ($(id).value !== "") address.set(id, $(id).value);
   for (const id of TICKS) address.set(id, $(id).checked ? "1" : "0");
-  if (state.problem) address.set("against", ticked().join(" ")); // "home", "side": kinds of adversaries, not their names
+  address.set("against", wantedAdversaries().join(" ")); // "home", "side": kinds of adversaries, not their names
   if (state.result) address.set("view", chosen("view"));
   if (chosen("source") !== "file") for (const [id, value] of Object.entries(typedValues())) address.set(`${id}-typed`, value); // a file has its own
   if (document.documentElement.dataset.chosen) address.set("theme", document.documentElement.dataset.theme);

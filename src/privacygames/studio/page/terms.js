@@ -19,7 +19,7 @@ let count = 0;
 export function setUpTerms() {
   for (const heading of CARDS) {
     const seen = new Set();
-    document.querySelectorAll(`[aria-labelledby="${heading}"] > p.muted:not([id])`).forEach((paragraph) => explainWords(paragraph, seen));
+    document.querySelectorAll(`[aria-labelledby="${heading}"] > p.muted:not([id]), [aria-labelledby="${heading}"] > .control > p.muted:not([id])`).forEach((paragraph) => explainWords(paragraph, seen));
   }
   on("result", () => { const seen = new Set(); document.querySelectorAll("#explanation .lead, #explanation li").forEach((each) => explainWords(each, seen)); });
   document.addEventListener("keydown", (event) => {

@@ -23,7 +23,7 @@ import type { Mechanism, Output, Position, Progress, RandomBytes, Secret, Verdic
 
 /** The parameters of planar Laplace noise. */
 export interface PlanarLaplaceOptions {
-  /** The guarantee: epsilon per kilometre, between any two points of the Earth; from 0.2 to 1000. */
+  /** The guarantee: epsilon per kilometre, between any two points of the Earth; from 0.1 to 1000. */
   readonly epsilonPerKm: number;
   /** The step of the lattice that outputs lie on, in metres; from 1/50 to 1/2 of 1/epsilon, best about 1/20. */
   readonly latticeMetres: number;
@@ -78,8 +78,8 @@ class PlanarLaplace implements Mechanism {
   private readonly _kernel: Kernel;
 
   constructor({ epsilonPerKm, latticeMetres, radiusKm }: PlanarLaplaceOptions) {
-    if (!(epsilonPerKm >= 0.2 && epsilonPerKm <= 1000)) {
-      throw new InvalidOption("epsilonPerKm must be a number from 0.2 to 1000");
+    if (!(epsilonPerKm >= 0.1 && epsilonPerKm <= 1000)) {
+      throw new InvalidOption("epsilonPerKm must be a number from 0.1 to 1000");
     }
     const product = (epsilonPerKm * latticeMetres) / 1000;
     if (!(product >= 0.02 && product <= 0.5)) {

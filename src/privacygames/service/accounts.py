@@ -123,7 +123,9 @@ class Accounts:
     def session(self, person: str) -> Session:
         """The session of a person who was prepared; a new one opens the ledger, in the transaction that is open."""
         if person not in self._sessions:
-            checksum, mechanism = self._mechanisms.pop(person)
+            if person not in self._mechanisms:
+                self.prepare(person)  # the session was forgotten within this batch
+            checksum, mechanism = self._mechanisms[person]
             self._sessions[person] = checksum, self._open(person, mechanism)
             if len(self._sessions) > self._settings.sessions:
                 self._sessions.popitem(last=False)

@@ -87,7 +87,8 @@ class GroupCommit:
                     batch.append(self._queue.get_nowait())
                 except Empty:
                     break
-            requests = [each for each in batch if each is not None]
+            # who has gone meanwhile is left out; from here on a release can no longer be cancelled
+            requests = [each for each in batch if each is not None and each.result.set_running_or_notify_cancel()]
             started = monotonic()
             self._commit(requests)
             self._observe(len(requests), monotonic() - started)

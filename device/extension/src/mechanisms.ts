@@ -46,12 +46,18 @@ export async function removeFile(id: string): Promise<void> {
   await inStore("readwrite", (store) => store.delete(id));
 }
 
-/** The step of the built-in noise's lattice, in metres: well below the noise, and outputs show no more digits than it has. */
-const LATTICE_METRES = 100;
+/** The step of the built-in noise's lattice, times epsilon, in metres: small enough to cost only 2.5 % of the noise. */
+const LATTICE_METRES_PER_EPSILON = 50;
+/** The radius of its table, times epsilon: 128 steps, beyond which little of the noise lies. */
+const RADIUS_KM_PER_EPSILON = 6.4;
 
 /** The built-in noise: it works anywhere, before any mechanism is imported. */
 export function builtIn(epsilonPerKm: number): Mechanism {
-  return planarLaplace({ epsilonPerKm, latticeMetres: LATTICE_METRES, radiusKm: Math.ceil(40 / epsilonPerKm) });
+  return planarLaplace({
+    epsilonPerKm,
+    latticeMetres: LATTICE_METRES_PER_EPSILON / epsilonPerKm,
+    radiusKm: RADIUS_KM_PER_EPSILON / epsilonPerKm,
+  });
 }
 
 /** A mechanism in use, with all that an answer needs. */

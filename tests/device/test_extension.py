@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import privacygames as pg
@@ -416,3 +417,62 @@ def test_an_insecure_page_is_refused(browser: Browser) -> None:
     assert not page.evaluate("isSecureContext")
     assert ask(page) == DENIED
     assert browser.told("insecure.test") == []
+
+
+DAYS, MINUTES = 14, 60_000
+ASKS = [(day * 1440 + day * 7 + index * 61) * MINUTES for day in range(DAYS) for index in range(14)]
+"""Milliseconds from the first question: fourteen a day, a little later every day."""
+
+
+def paid_for(times: list[int], hold: int, per_day: int) -> list[bool]:
+    """Whether each question gets a new draw, by the rule as it is documented."""
+    charges: list[int] = []
+    for time in times:
+        within = [charge for charge in charges if time - charge < 24 * HOUR]
+        if (not charges or time - charges[-1] >= hold) and len(within) < per_day:
+            charges.append(time)
+    return [time in charges for time in times]
+
+
+def test_a_fortnight_is_attacked_with_the_success_that_the_policy_has_in_python(
+    browser: Browser, city_file: Path
+) -> None:
+    """A home and a work place, asked all day: when draws happen, and what attacks make of them.
+
+    The same mechanism and rule are replayed two hundred times in Python; the extension's outputs lie among the replays.
+    """
+    choose_file(browser, city_file)
+    assert browser.panel is not None
+    browser.panel.wait_for_selector("#progress:has-text('Verified')")
+    browser.worker.evaluate("() => { globalThis.setTimeout = (run) => queueMicrotask(run); }")
+    mechanism, page = pg.device.read(city_file), browser.visit("a.localhost")
+    home, work = (16.3738, 48.2082), (16.44, 48.14)
+    places = [home if index in range(3) or index > 10 else work for _ in range(DAYS) for index in range(14)]
+    expected, now, answers = paid_for(ASKS, HOUR, 6), 0, list[Any]()
+    for time, (longitude, latitude) in zip(ASKS, places, strict=True):
+        later(browser, time - now)
+        now = time
+        browser.place(longitude=longitude, latitude=latitude)
+        answers.append(ask(page))
+    told = browser.told("a.localhost")[::-1]
+    drawn = [index for index, is_drawn in enumerate(expected) if is_drawn]
+    assert len(told) == len(drawn) == browser.asked()
+    assert [answers[index] for index in drawn] == told
+    repeats = [told[sum(expected[: index + 1]) - 1] for index in range(len(answers))]
+    assert answers == repeats
+
+    def error(outputs: list[tuple[float, float]], attack: Any) -> float:
+        """Kilometres between the home and what an attack takes for it."""
+        longitude, latitude = attack(np.array(outputs))
+        return float(np.hypot((longitude - home[0]) * 74.1, (latitude - home[1]) * 111.2))
+
+    at_home = [index for index in drawn if places[index] == home]
+    ours = [told[drawn.index(index)][::-1] for index in at_home]
+    for attack in (pg.place_attacks.mean_attack, most_common):
+        replays = sorted(error([mechanism.sample(home) for _ in at_home], attack) for _ in range(200))
+        assert replays[0] - 0.5 <= error(ours, attack) <= replays[-1] + 0.5
+
+
+def most_common(outputs: Any) -> Any:
+    places, counts = np.unique(outputs.round(6), axis=0, return_counts=True)
+    return places[counts.argmax()]

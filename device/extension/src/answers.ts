@@ -1,7 +1,7 @@
 /** What a site is told, and when: neither the kind of an answer nor its time depends on where the user is. */
 import { BudgetSpent, IndexedDbStore, Ledger, type Output } from "privacygames-device";
 
-import { budgetFor } from "../../shared/budget.js";
+import { budgetFor, outputsLeft } from "../../shared/budget.js";
 import type { Reply } from "./messages.js";
 import type { Active } from "./mechanisms.js";
 import type { Settings } from "./settings.js";
@@ -48,9 +48,12 @@ export async function protectedAnswer(
           accuracy: Math.ceil((accuracyKm * 1000) / ACCURACY_STEP) * ACCURACY_STEP,
           timestamp: Math.floor(now / MINUTE) * MINUTE,
         };
-  if (last !== undefined && now - last.at < settings.holdMinutes * MINUTE) return tell(last.output); // the device need not be asked
+  const isRepeatable = last !== undefined && now - last.at < DAY;
+  const isHeld = last !== undefined && now - last.at < settings.holdMinutes * MINUTE;
+  // Where the last output is repeated anyway, the device is not asked, and takes no time to answer.
+  if (isHeld || (isRepeatable && outputsLeft(await ledger.balance(account, now), epsilon) === 0)) return tell(last.output);
   const secret = await truePosition();
-  if (secret === null) return last !== undefined && now - last.at < DAY ? tell(last.output) : { kind: "failed", code: 2 };
+  if (secret === null) return isRepeatable ? tell(last.output) : { kind: "failed", code: 2 };
   try {
     return tell(await ledger.release(account, mechanism, secret, now));
   } catch (error) {

@@ -75,9 +75,10 @@ def rectangle(visit: Visit, cell: int) -> dict[str, float]:
 
 def scale(visit: Visit) -> float:
     """Kilometres of a pixel, by the scale bar."""
-    bar = visit.page.locator("#picture .scale")
-    pixels = bar.evaluate("(bar) => bar.getBBox().width")
-    return float(bar.get_attribute("data-km") or "nan") / float(pixels)
+    reading = (
+        "() => { const bar = document.querySelector('#picture .scale'); return bar.dataset.km / bar.getBBox().width; }"
+    )
+    return float(visit.page.evaluate(reading))
 
 
 @pytest.mark.parametrize("latitude", [-65.0, 0.0, 47.0, 70.0])

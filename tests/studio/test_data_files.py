@@ -14,6 +14,7 @@ import pytest
 from fastapi.testclient import TestClient
 from pyarrow import parquet
 
+from privacygames.studio import Limits
 from studio_files import STORES, ages, customers, hospital, route, store_visits, workbook
 from studio_server import client
 
@@ -263,3 +264,8 @@ def test_a_timeline_of_a_phone(api: TestClient) -> None:
     view = opened(api, json.dumps({"semanticSegments": [stay]}).encode())
     assert (view["form"], view["rows"], view["has_times"]) == ("timeline", 12, True)
     assert roles(view["table"]) == ["time", "latitude", "longitude"]
+
+
+def test_a_file_may_be_larger_than_a_request_in_json() -> None:
+    with client(Limits(values=100, document=500)) as small:
+        assert opened(small, customers(200))["rows"] == 200

@@ -20,7 +20,7 @@ Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
-FILE_ROUTES = ("/api/traces", "/api/verify")
+FILE_ROUTES = ("/api/traces", "/api/files", "/api/verify")
 """Routes whose bodies are files, not JSON."""
 
 MOST_BODIES = 4

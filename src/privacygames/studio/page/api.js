@@ -38,13 +38,15 @@ export const get = (path) => ask("GET", path);
 export const post = (path, body) => ask("POST", path, body);
 
 const starting = new Set();
-export function startJob(body) {
-  const request = post("jobs", body);
+export function start(path, body) {
+  // What a request is about is not forgotten before it has been answered.
+  const request = post(path, body);
   starting.add(request);
   request.catch(() => {}).finally(() => starting.delete(request));
   return request;
 }
-export const allStarted = () => Promise.allSettled([...starting]); // wait for this before forgetting the problems of started jobs
+export const startJob = (body) => start("jobs", body);
+export const allStarted = () => Promise.allSettled([...starting]); // wait for this before forgetting what they are about
 export const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
 export async function finished(job, onProgress, stopped = () => false) {

@@ -1,6 +1,6 @@
 // "My data": a file or a pasted column is read by the server, shown with guesses of what its columns are, and made a problem.
-import { ask, post } from "./api.js";
-import { $, element, emit, forget, say, state } from "./shared.js";
+import { allStarted, ask, start } from "./api.js";
+import { $, chosen, element, emit, forget, say, state } from "./shared.js";
 
 export const ROLES = {
   ignore: "not used", who: "who", latitude: "latitude", longitude: "longitude", position: "coordinates",
@@ -23,7 +23,7 @@ let traces = null; // the name of the visits
 let values = null; // the space and prior of numbers or categories
 let actions = { loading: () => {}, cleared: () => {}, load: () => {} };
 
-export const dataTable = () => table ?? recording;
+export const dataTable = () => (chosen("source") === "own" ? table ?? recording : null);
 export const dataKind = () => (traces ? "places" : values ? values.tables.space.kind : null);
 
 export function dataBody(grid) {
@@ -76,7 +76,7 @@ async function readFiles(files) {
 export function forgetData() {
   const names = [table?.id, recording?.id, traces].filter(Boolean);
   names.forEach((name) => state.held.delete(name));
-  forget(names);
+  allStarted().then(() => forget(names));
   table = recording = traces = values = null;
 }
 
@@ -126,7 +126,7 @@ async function readColumns(person = null) {
   actions.loading();
   showBad(table.bad);
   try {
-    const read = await post(`files/${table.id}/columns`, { roles: table.columns.map((each) => each.role), decimal: table.decimal, dates: table.dates, person });
+    const read = await start(`files/${table.id}/columns`, { roles: table.columns.map((each) => each.role), decimal: table.decimal, dates: table.dates, person });
     if (mine !== readings) { if (read.id) forget([read.id]); return; }
     if (traces) { state.held.delete(traces); forget([traces]); }
     traces = values = null;
@@ -161,10 +161,10 @@ function takeValues(read, person) {
   showBad([...table.bad, ...read.bad]);
 }
 
-function listPeople(people, everyone, chosen) {
+function listPeople(people, everyone, first) {
   const options = people.map((each) => element("option", { value: "p", "data-name": each.name }, each.text));
   $("user").replaceChildren(element("option", { value: "" }, everyone), ...options);
-  $("user").selectedIndex = 1 + people.findIndex((each) => each.name === chosen);
+  $("user").selectedIndex = 1 + people.findIndex((each) => each.name === first);
   $("user-label").hidden = people.length < 2;
 }
 

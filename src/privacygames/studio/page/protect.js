@@ -1,5 +1,5 @@
 // "Protect a file": a table goes through the designed mechanism; the protected one and its manifest are downloaded.
-import { ask, get, pause, post } from "./api.js";
+import { ask, get, pause, start } from "./api.js";
 import { contentOf, dataTable, dropZone } from "./data.js";
 import { $, chosen, digits, element, forget, on, palette, percent, save, say, state, svg } from "./shared.js";
 
@@ -111,7 +111,7 @@ async function check() {
   $("protect").disabled = true;
   $("protect-check").textContent = "Looking at the rows …";
   try {
-    const now = await post(`files/${table().id}/check`, { ...request(), outside: "leave" });
+    const now = await start(`files/${table().id}/check`, { ...request(), outside: "leave" });
     if (mine !== checks) return;
     for (const option of $("protect-outside").options) option.hidden = option.disabled = (option.value === "nearest" && !now.has_nearest) || (option.value === "other" && !now.has_other);
     if ($("protect-outside").selectedOptions[0].disabled) $("protect-outside").value = now.has_other ? "other" : "leave";
@@ -138,7 +138,7 @@ async function protect() {
   $("protect-bar").removeAttribute("value");
   try {
     protectedRequest = request();
-    const started = await post("protected", protectedRequest);
+    const started = await start("protected", protectedRequest);
     job = started.id;
     state.names.add(job);
     state.held.add(job);

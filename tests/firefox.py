@@ -58,31 +58,31 @@ class WebSocket:
     """The client's side of a WebSocket on this machine (RFC 6455), for texts."""
 
     def __init__(self, port: int, path: str) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=GUARD)
+        self.connection = socket.create_connection(("127.0.0.1", port), timeout=GUARD)
         key = base64.b64encode(secrets.token_bytes(16)).decode()
         lines = [f"GET {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", "Upgrade: websocket", "Connection: Upgrade"]
         lines += [f"Sec-WebSocket-Key: {key}", "Sec-WebSocket-Version: 13", "", ""]
-        self._socket.sendall("\r\n".join(lines).encode())
-        self._stream = self._socket.makefile("rb")
-        assert b" 101 " in self._stream.readline()
-        while self._stream.readline().strip():
+        self.connection.sendall("\r\n".join(lines).encode())
+        self.stream = self.connection.makefile("rb")
+        assert b" 101 " in self.stream.readline()
+        while self.stream.readline().strip():
             pass
 
     def send(self, text: str) -> None:
-        self._frame(TEXT, text.encode())
+        self.send_frame(TEXT, text.encode())
 
     def receive(self) -> str:
         """The next text."""
         parts: list[bytes] = []
         while True:
-            first, second = self._stream.read(2)
+            first, second = self.stream.read(2)
             length = second & 127
             if length > 125:
                 kind, size = ("!H", 2) if length == 126 else ("!Q", 8)
-                (length,) = struct.unpack(kind, self._stream.read(size))
-            payload = self._stream.read(length)
+                (length,) = struct.unpack(kind, self.stream.read(size))
+            payload = self.stream.read(length)
             if first & 15 == PING:
-                self._frame(PONG, payload)
+                self.send_frame(PONG, payload)
             elif first & 15 == CLOSE:
                 raise ConnectionError("Firefox has closed the connection")
             else:
@@ -91,10 +91,10 @@ class WebSocket:
                     return b"".join(parts).decode()
 
     def close(self) -> None:
-        self._stream.close()
-        self._socket.close()
+        self.stream.close()
+        self.connection.close()
 
-    def _frame(self, kind: int, payload: bytes) -> None:
+    def send_frame(self, kind: int, payload: bytes) -> None:
         size = len(payload)
         if size < 126:
             length = bytes([128 | size])
@@ -102,15 +102,15 @@ class WebSocket:
             length = bytes([128 | 126]) + struct.pack("!H", size) if size < 2**16 else b"\xff" + struct.pack("!Q", size)
         mask = secrets.token_bytes(4)
         masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload))
-        self._socket.sendall(bytes([128 | kind]) + length + mask + masked)
+        self.connection.sendall(bytes([128 | kind]) + length + mask + masked)
 
 
 class Firefox:
     """A Firefox without a window, with one page that is watched."""
 
     def __init__(self, port: int, home: str, downloads: Path) -> None:
-        self._socket = WebSocket(port, "/session")
-        self._number = 0
+        self.connection = WebSocket(port, "/session")
+        self.number = 0
         self.home, self.downloads = home, downloads
         self.complaints: list[str] = []
         self.elsewhere: list[str] = []
@@ -121,16 +121,16 @@ class Firefox:
 
     def ask(self, method: str, **parameters: Any) -> Any:
         """The result of a command; events that arrive meanwhile are noted."""
-        self._number += 1
-        self._socket.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
+        self.number += 1
+        self.connection.send(json.dumps({"id": self.number, "method": method, "params": parameters}))
         while True:
-            message = json.loads(self._socket.receive())
-            if message.get("id") == self._number:
+            message = json.loads(self.connection.receive())
+            if message.get("id") == self.number:
                 assert message["type"] == "success", f"{method}: {message.get('message')}"
                 return message["result"]
-            self._note(message)
+            self.note(message)
 
-    def _note(self, message: Any) -> None:
+    def note(self, message: Any) -> None:
         about = message.get("params", {})
         if message.get("method") == "log.entryAdded" and about["level"] in ("error", "warn"):
             self.complaints.append(str(about["text"]))
@@ -237,7 +237,7 @@ class Firefox:
         assert len(self.complaints) <= refusals, self.complaints
 
     def close(self) -> None:
-        self._socket.close()
+        self.connection.close()
 
 
 @contextmanager

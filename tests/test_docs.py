@@ -6,12 +6,15 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import privacygames as pg
 import privacygames_study
+from accessibility import axe_source, violations
 from privacygames_study import replays
+from studio_page import CHROMIUM, chromium
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -108,3 +111,26 @@ def test_the_site_builds_and_asks_nothing_from_another_host(tmp_path: Path) -> N
     formula = (tmp_path / "site" / "reference" / "generated" / "privacygames.max_distortion.html").read_text()
     assert "<math" in formula
     assert "<svg" in (tmp_path / "site" / "_images" / "packages.svg").read_text()
+
+
+@pytest.mark.slow
+def test_axe_finds_nothing_on_the_site(tmp_path: Path) -> None:
+    """On a page of each kind, light and dark, wide and on a phone."""
+    source = axe_source()
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium here: apt-get install chromium")
+    subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-d", tmp_path / "doctrees", DOCS, tmp_path / "site"],
+        capture_output=True,
+        check=True,
+    )
+    pages = ("index.html", "how-to/studio.html", "theory/guarantee.html", "reference/commands.html", "glossary.html")
+    looks: tuple[dict[str, Any], ...] = ({}, {"color_scheme": "dark", "viewport": {"width": 360, "height": 740}})
+    found = []
+    with chromium() as browser:
+        for look in looks:
+            page = browser.new_context(**look).new_page()
+            for name in pages:
+                page.goto((tmp_path / "site" / name).as_uri())
+                found += [f"{name}: {each}" for each in violations(page, source)]
+    assert found == []

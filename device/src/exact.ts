@@ -58,3 +58,23 @@ export function exponentialBelow(x: Dyadic): bigint {
   for (let n = 0n; n < HALVINGS; n += 1n) sum = (sum * sum) >> PRECISION;
   return sum;
 }
+
+/** ln 2 in two parts: the first has 32 bits, so that its whole multiples are exact. */
+const LN2_HIGH = 0.6931471803691238;
+const LN2_LOW = 1.9082149292705877e-10;
+/** Degree of Taylor's polynomial. */
+const DEGREE = 13;
+
+/**
+ * A float below e^x for x = epsilon·distance, or below e^50 if that is less, by a relative 2^-40 at most.
+ *
+ * The arithmetic and its error bound, 2^-42, are those of `certificates/exponentials.py`.
+ */
+export function roughExponentialBelow(epsilon: number, distance: number): number {
+  const x = Math.min(epsilon * distance, LARGEST_EXPONENT);
+  const doublings = Math.round(x / Math.LN2);
+  const remainder = x - doublings * LN2_HIGH - doublings * LN2_LOW;
+  let value = 1;
+  for (let power = DEGREE; power > 0; power--) value = (value * remainder) / power + 1;
+  return value * 2 ** doublings * (1 - 2 ** -41);
+}

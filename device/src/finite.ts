@@ -1,7 +1,7 @@
 /** Mechanisms with finitely many secrets: cells of a grid, numbers, categories or sets. */
 
 import { requireValid } from "./errors.js";
-import { type Dyadic, dyadic, exponentialBelow, LARGEST_EXPONENT, PRECISION, times } from "./exact.js";
+import { type Dyadic, dyadic, exponentialBelow, LARGEST_EXPONENT, PRECISION, roughExponentialBelow, times } from "./exact.js";
 import { LARGEST, MOST_OUTPUTS, MOST_SECRETS, type Reader, SMALLEST } from "./reader.js";
 import { drawFromRow, Pacer, quantile, systemBytes, wordAt } from "./sampling.js";
 import { Cells, EARTH_RADIUS_KM, Labels, Outputs } from "./spaces.js";
@@ -82,10 +82,9 @@ class Bounds {
       if (within !== null) return distance <= within ? 1 : null;
       return distance === Infinity ? null : distance;
     });
-    this.rough = Float64Array.from(values, (_, position) => {
-      if (this._exponents[position] === null) return Infinity;
-      return (Number(this.integer(position) >> (PRECISION - 53n)) / 2 ** 53) * (1 - 2 ** -50);
-    });
+    this.rough = Float64Array.from(this._exponents, (distance) =>
+      distance === null ? Infinity : roughExponentialBelow(_epsilon, distance!),
+    );
   }
 
   /** 2^256·e^(epsilon·d), rounded down. */

@@ -13,12 +13,12 @@
  * to the two corners beside it, √(g² + g'²) ≤ ε h c bounds the slope between all points (docs/theory/points.md).
  */
 
-import { InvalidOption, UnknownSecret } from "./errors.js";
+import { InvalidOption } from "./errors.js";
 import { list } from "./list.js";
 import { atMost, type Dyadic, dyadic, exponentialBelow, PRECISION, times } from "./exact.js";
 import { ACCURACY_SHARE } from "./finite.js";
 import { geometric, Pacer, roundAtRandom, systemBytes, uniformBelow } from "./sampling.js";
-import { EARTH_RADIUS_KM } from "./spaces.js";
+import { coordinatesOf, EARTH_RADIUS_KM, type Rectangle } from "./spaces.js";
 import type { Mechanism, Output, Position, Progress, RandomBytes, Secret, Verdict } from "./types.js";
 
 /** The parameters of planar Laplace noise. */
@@ -53,6 +53,8 @@ const BISECTIONS = 14;
 const BLOCK = 256;
 /** Slope of the geometric noise along each axis, as a share of what epsilon allows: below √½. */
 const TAIL_SLOPE = 0.7;
+/** All positions: its lengths are not used. */
+const EARTH: Rectangle = { lengths: [0, 0], box: { west: -180, south: -90, east: 180, north: 90 } };
 /** Outputs are rounded to this many decimals of a degree, 11 cm. */
 const DECIMALS = 6;
 
@@ -298,11 +300,7 @@ type Vector = readonly [number, number, number];
 
 /** A position as a point of the unit sphere. */
 function toSpace(secret: Secret): Vector {
-  const isPosition = typeof secret === "object" && "latitude" in secret;
-  const { latitude, longitude } = isPosition ? secret : { latitude: NaN, longitude: NaN };
-  if (!(Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180)) {
-    throw new UnknownSecret("the secret must be a position with a latitude and a longitude in degrees");
-  }
+  const [longitude, latitude] = coordinatesOf(secret, EARTH);
   const [phi, lambda] = [(latitude * Math.PI) / 180, (longitude * Math.PI) / 180];
   return [Math.cos(phi) * Math.cos(lambda), Math.cos(phi) * Math.sin(lambda), Math.sin(phi)];
 }

@@ -38,14 +38,17 @@ def test_a_file_holds_the_same_weights_and_guarantee(name: str, tmp_path: Path) 
         assert on_device.draw(secret) in on_device.outputs
 
 
-@given(st.integers(0, 2**62 - 1))
-def test_a_draw_is_the_one_of_the_mechanism(uniform: int) -> None:
-    mechanism = ages(COUNTS)
-    on_device = pg.device.decode(pg.device.encode(mechanism))
+@pytest.fixture(scope="module")
+def of_ages() -> pg.device.DeviceMechanism:
+    return pg.device.decode(pg.device.encode(ages(COUNTS)))
+
+
+@given(uniform=st.integers(0, 2**62 - 1))
+def test_a_draw_is_the_one_of_the_weights(of_ages: pg.device.DeviceMechanism, uniform: int) -> None:
     word = (uniform << 2).to_bytes(8, "little")
-    cumulative = np.cumsum(mechanism.weights[3]).tolist()
+    cumulative = np.cumsum(of_ages.weights[3]).tolist()
     expected = next(index for index, total in enumerate(cumulative) if total > uniform)
-    assert on_device.draw(21, lambda count: word[:count]).index == expected
+    assert of_ages.draw(21, lambda count: word[:count]).index == expected
 
 
 def test_neither_prior_nor_cost_is_in_a_file() -> None:

@@ -3,6 +3,7 @@
 from privacygames.certificates.allowed import allowed_outputs
 from privacygames.certificates.certificate import AdversaryResult, Certificate, Provenance
 from privacygames.certificates.dual_solution import AdversaryDuals, DualSolution, RatioDuals
+from privacygames.certificates.exponentials import rough_enclosure
 from privacygames.certificates.loss_scale import NEGLIGIBLE, loss_scale, moderate_loss, objective_scale
 from privacygames.certificates.realised import ROUNDING, largest_log_ratio, log_ratios, realised_epsilon
 from privacygames.certificates.repair import least_mixture, repair, to_weights
@@ -48,6 +49,7 @@ __all__ = [
     "proved_bound",
     "realised_epsilon",
     "repair",
+    "rough_enclosure",
     "to_weights",
     "usefulness",
 ]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from privacygames.arrays import FloatArray, IntArray
+from privacygames.certificates import rough_enclosure
 from privacygames.errors import GuaranteeViolated
 
 PRECISION = 256
@@ -64,8 +65,8 @@ def check_ratios(
         GuaranteeViolated: the guarantee does not hold.
     """
     separations = _separations(distances, within)
-    bounds = [None if each is None else _bound(epsilon, each) for each in separations]
-    rough = np.array([np.inf if each is None else (each >> (PRECISION - 53)) / 2**53 for each in bounds])
+    bounds: dict[float, int] = {}
+    rough, _ = rough_enclosure(epsilon, np.array([np.inf if each is None else each for each in separations]))
     rough *= 1 - ROUGH_MARGIN
     approximate = weights.astype(np.float64)
     decided = 0
@@ -75,11 +76,15 @@ def check_ratios(
         near = ~(approximate[secret] <= limits) & (weights[secret] > weights[others])
         for at, output in np.argwhere(near).tolist():
             other = int(others[at])
-            bound = bounds[int(row[other])]
+            separation = separations[int(row[other])]
             decided += 1
             if decided > MOST_EXACT:
                 raise GuaranteeViolated("so many ratios are near their bounds that they cannot be decided")
-            if bound is None or int(weights[secret, output]) << PRECISION > bound * int(weights[other, output]):
+            if separation is None:
+                continue
+            if separation not in bounds:
+                bounds[separation] = _bound(epsilon, separation)
+            if int(weights[secret, output]) << PRECISION > bounds[separation] * int(weights[other, output]):
                 raise GuaranteeViolated("a ratio of two probabilities exceeds what epsilon allows")
 
 

@@ -402,6 +402,16 @@ def test_a_ledger_that_cannot_be_written_tells_nothing(browser: Browser) -> None
     assert browser.told("a.localhost") == [output]
 
 
+def test_a_private_window_without_the_extension_is_refused(driver: Any, tmp_path: Path) -> None:
+    report = f"<!doctype html><script>({ASK})().then((answer) => fetch(`/told?${{JSON.stringify(answer)}}`))</script>"
+    with sites({"/report": (report, {})}) as (port, requested):
+        made = protected(driver, tmp_path, port, HOSTS)
+        made.run("url => chrome.windows.create({ incognito: true, url })", f"http://a.localhost:{port}/report")
+        wait_until(lambda: made.run("() => true") and any(path.startswith("/told") for _, path in requested))
+        made.close()
+    assert [path for _, path in requested if path.startswith("/told")] == [f"/told?{DENIED}"]
+
+
 ON_PURPOSE = {"success", "watchPosition-accuracyMode (precise)"}
 """Tests of the W3C that fail because a protected position is not the true one."""
 

@@ -33,7 +33,7 @@ def test_the_entry_comes_and_goes(tmp_path: Path) -> None:
     entry = entry_of(file)
     assert {"Type": "Application", "Terminal": "true", "Icon": "privacygames-studio"}.items() <= dict(entry).items()
     command = shlex.split(entry["Exec"])
-    assert command == STUDIO
+    assert command == [*STUDIO, "--port", "0"]
     assert subprocess.run([*command, "--help"], capture_output=True, check=True).stdout
     icon = tmp_path / "icons" / "hicolor" / "scalable" / "apps" / "privacygames-studio.svg"
     assert icon.read_text().startswith("<svg")
@@ -45,7 +45,9 @@ def test_the_entry_comes_and_goes(tmp_path: Path) -> None:
 
 def test_a_program_in_a_folder_with_odd_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/opt/my programs/100%/python")
-    assert entry_of(install_entry(tmp_path))["Exec"] == '"/opt/my programs/100%%/python" -m privacygames studio'
+    assert (
+        entry_of(install_entry(tmp_path))["Exec"] == '"/opt/my programs/100%%/python" -m privacygames studio --port 0'
+    )
     assert remove_entry(tmp_path)
 
 

@@ -23,7 +23,8 @@ Terminal=true
 Categories=Utility;Science;
 Keywords=privacy;location;anonymise;
 """
-"""The entry. It runs in a terminal, which says where the studio is; to close that ends it."""
+"""The entry. It runs in a terminal, which says where the studio is; to close that ends it. Each takes a free port, so
+that a second one starts, too, and nobody else can wait at its address."""
 
 
 def install_entry(data: Path) -> Path:
@@ -41,7 +42,7 @@ def install_entry(data: Path) -> Path:
     'privacygames-studio.desktop'
     """
     entry, icon = _files(data)
-    command = f"{_quoted(sys.executable)} -m privacygames studio"
+    command = f"{_quoted(sys.executable)} -m privacygames studio --port 0"
     try:
         for file in (entry, icon):
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -7,8 +7,8 @@ const STEPS = [
   ["h-controls", "What you want", "Say how far off somebody who guesses should be, or how much change you can live with. Red parts of a control mean: privacy is gone, or nothing is told. Then press Design."],
   ["h-picture", "What it does", "Choose a place, an age or a category in the picture to see what would be given away in its place. “After an output” shows what somebody can conclude."],
   ["h-explanation", "What it means", "The result in sentences: what is proved, and what it does not mean. Read what is in red first. Words with dots below them explain themselves when you press them."],
-  ["h-frontier", "What privacy costs", "The least possible cost for each amount of privacy. Choose a point to use it."],
-  ["h-export", "Take it away", "Files to keep, and files to share. Each says whether something about your data is in it."],
+  ["h-use", "Use it", "Give one true value and take away what may be told instead of it; or release day after day, with a budget that is counted."],
+  ["h-protect", "Protect a file", "Replace a column of a whole table, and see what can still be read from it. Below are files to keep and to share: each says whether something about your data is in it."],
 ];
 let step = 0;
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,11 @@ def created(api: TestClient, name: str, mechanism: str, **settings: Any) -> Json
     return view
 
 
+def told(view: Json) -> float:
+    """The factor in the sentence about the guarantee."""
+    return float(view["guarantee"].partition("at most ")[2].split()[0])
+
+
 def released(api: Any, name: str, body: Json, **more: Any) -> Any:
     return api.post(f"/api/ledgers/{name}/release", json=body | more)
 
@@ -68,7 +74,7 @@ def test_a_day_of_outputs(api: TestClient, mechanisms: dict[str, str]) -> None:
     assert (view["releases_left"], view["total"], view["share_left"]) == (2, 0, 1.0)
     assert view["secrets"]["box"] == GRID["space"]["box"]  # type: ignore[index]
     assert "per km" in view["unit"]
-    assert "1 km apart by at most 3.32 times" in view["guarantee"]
+    assert "1 km apart by at most 3.33 times" in view["guarantee"]  # exp(1.2), rounded up
     for number in (1, 2):
         view = released(api, "my day", {"at": SECRET}).json()
         assert view["released"]["number"] == number
@@ -100,7 +106,9 @@ def test_pausing(api: TestClient, mechanisms: dict[str, str]) -> None:
 
 
 def test_same_place_same_output(api: TestClient, mechanisms: dict[str, str]) -> None:
-    created(api, "same", mechanisms["points"], epsilon=1.0, policy="same", place=0.2)
+    view = created(api, "same", mechanisms["points"], epsilon=1.0, policy="same", place=0.2)
+    centres = exp(1 + 0.2 * 2**0.5)  # points count as the centres of their squares
+    assert centres <= told(view) < 1.01 * centres
     outputs = [released(api, "same", {"at": SECRET}).json()["released"] for _ in range(6)]
     assert len({each["output"]["text"] for each in outputs}) == 1
     assert [each["charged"] for each in outputs] == [True] + 5 * [False]
@@ -111,6 +119,7 @@ def test_same_place_same_output(api: TestClient, mechanisms: dict[str, str]) -> 
 def test_frequent_places(api: TestClient, mechanisms: dict[str, str]) -> None:
     view = created(api, "places", mechanisms["points"], epsilon=1.0, policy="places", places=[SECRET], radius=0.3)
     assert view["places"] == 1
+    assert exp(1 + 2 * 0.3) <= told(view) < 1.01 * exp(1 + 2 * 0.3)
     away = {"latitude": 39.89, "longitude": 116.31}
     assert "first release must be at one of the places" in released(api, "places", {"at": away}).text
     home = released(api, "places", {"at": SECRET | {"latitude": 39.9125}}).json()["released"]

@@ -1,8 +1,8 @@
 """The routes about ledgers: outputs day after day, each charged to a budget on this machine before it is seen."""
 
 from collections.abc import Callable
-from decimal import Decimal
-from math import exp, log
+from decimal import ROUND_CEILING, Context, Decimal
+from math import exp, log, sqrt
 from time import time
 from typing import Annotated, Any
 
@@ -27,6 +27,9 @@ HISTORY = 50
 
 LARGEST_FACTOR = 1e6
 """Odds that shift by more than this are not bounded in any useful way; a larger factor is not written out."""
+
+SAFELY = Context(prec=3, rounding=ROUND_CEILING)
+"""Factors are told with three digits, rounded up: what is guaranteed is never more than what is said."""
 
 Stored = StoredMechanism | StoredPointMechanism
 
@@ -194,11 +197,24 @@ def _guarantee(opened: OpenLedger) -> str:
     account, settings = opened.session.accounts[-1], opened.settings
     if account.statement is not None:
         return f"{account.statement[0].upper()}{account.statement[1:]}."
-    points, unit = isinstance(opened.mechanism, PointMechanism), account.scale.singular_unit
-    what = "points" if points else "cells" if isinstance(opened.mechanism.secrets, Grid) else "secrets"
-    apart = f"two {what} 1 {unit} apart" if unit else f"any two {what}" if account.all_distances_one else f"two {what}"
-    by = f"at most {exp(settings.epsilon):.3g} times" if settings.epsilon < log(LARGEST_FACTOR) else "a great deal"
+    unit = account.scale.singular_unit
+    secrets = f"two secrets 1 {unit} apart" if unit else f"{'any ' if account.all_distances_one else ''}two secrets"
+    on_map = not isinstance(opened.mechanism.secrets, Space) or isinstance(opened.mechanism.secrets, Grid)
+    apart = f"two days that are never more than 1 {unit} apart" if on_map else secrets
+    exponent = settings.epsilon * (1 + _moved(settings))
+    by = (
+        f"at most {float(SAFELY.create_decimal(exp(exponent))):g} times"
+        if exponent < log(LARGEST_FACTOR)
+        else "a great deal"
+    )
     sentence = f"All outputs of any 24 hours together shift the odds between {apart} by {by}, whoever looks."
     if settings.policy != "fresh":
         sentence += " That you return to a place can be seen, and is not counted."
     return sentence
+
+
+def _moved(settings: DailySettings) -> float:
+    """How much further apart two points may be once each is taken for its place: a diagonal, or two radii."""
+    if settings.policy == "places":
+        return 2 * (settings.radius or 0.0)
+    return sqrt(2) * (settings.place or 0.0)

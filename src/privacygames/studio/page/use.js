@@ -1,8 +1,11 @@
 // The card "Use it": one answer for what is true now, or one after the other on a ledger of this machine.
 import { get, post } from "./api.js";
 import { setUpDaily, showDaily } from "./daily.js";
-import { $, asError, chosen, element, emit, inUnit, on, outputLabels, power, say, shown, state, wrongOr } from "./shared.js";
+import { $, asError, chosen, element, emit, inUnit, on, outputLabels, say, shown, state, wrongOr } from "./shared.js";
 import { askFor, mapOf, middle, outputText, setUpTruth, truth } from "./truth.js";
+
+const HOPELESS = 1e4; // odds that may shift by more than this are not limited in any useful way
+const roundedUp = (factor) => String(factor < 100 ? Math.ceil(100 * factor) / 100 : Math.ceil(factor)); // never less than it is
 
 export function setUpUse() {
   setUpTruth(() => { say("use-error", ""); hideAnswer(); emit("truth"); });
@@ -75,7 +78,9 @@ function meaning(problem, result) {
   const within = result.settings?.bounds?.within;
   const apart = within !== undefined ? `two ${what} at most ${inUnit(within, unit)} apart` : unit || near !== farthest ? `two ${what} ${inUnit(near, unit)} apart` : `any two ${what}`;
   const factor = Math.exp(result.epsilon * (within !== undefined ? 1 : near));
-  const odds = result.epsilon === null ? "" : `whatever somebody knows, this answer shifts their odds between ${apart} by at most ${power(factor)}×`;
+  const odds = result.epsilon === null ? "" : factor > HOPELESS
+    ? "this answer hardly limits how far somebody's odds shift"
+    : `whatever somebody knows, this answer shifts their odds between ${apart} by at most ${roundedUp(factor)}×`;
   const error = `with their best guess, somebody who knows your habits is still ${asError(result.distortion, problem)} ${wrongOr("off", problem)} on average`;
   const sentence = [odds, error].filter(Boolean).join("; ");
   return `${sentence[0].toUpperCase()}${sentence.slice(1)}. A second answer would tell more: share this one, or change to “Every day”.`;

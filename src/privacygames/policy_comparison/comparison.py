@@ -44,7 +44,7 @@ MATTERS: dict[str, str] = {
 """What may matter, and when a policy keeps it."""
 
 REPLAYED_NOISE = (
-    "Noise was drawn exactly, as the certified pg.points.PlateauMechanism draws it, and not moved to outputs on the "
+    "Noise was drawn exactly, as certified mechanisms for frequent places draw it, and not moved to outputs on the "
     "map; tests of predictions were drawn in floating point."
 )
 """What was replayed, for every report of a comparison (docs/how-to/weeks.md)."""

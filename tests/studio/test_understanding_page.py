@@ -155,7 +155,9 @@ def test_red_is_said_before_anything_is_designed(browser: "Browser", address: st
     page.fill("#error-typed", "0.1")
     page.focus("#design")
     visit.design(1)
-    visit.says("#explanation .danger >> nth=0", text="Between the farthest secrets privacy is gone|likeliest guess is exact")
+    visit.says(
+        "#explanation .danger >> nth=0", text="Between the farthest secrets privacy is gone|likeliest guess is exact"
+    )
     assert page.locator("#explanation > *").first.get_attribute("class") == "danger"
     visit.picture("red")
     visit.done()

@@ -77,7 +77,8 @@ function place(id, value) {
   const p = state.problem;
   const { low, high } = p.epsilon;
   const share = id === "epsilon" ? Math.log(value / low) / Math.log(high / low) : id === "error" ? value / (LARGEST_SHARE * p.most_distortion || 1) : value / (p.blind_cost || 1);
-  exact[id] = value;
+  if (value > 0) exact[id] = value; // 0 is the end of the control: no guarantee
+  else delete exact[id];
   $(id).value = Math.max(0, Math.min(STEPS, Math.round(STEPS * share)));
 }
 

@@ -125,7 +125,7 @@ def move_weight(content: bytearray, source: random.Random) -> None:
 def cut(content: bytearray, source: random.Random) -> None:
     at = source.randrange(len(content))
     del content[at : at + source.choice((1, 4, 8, len(content)))]
-    content.extend(b"\0" * (12 - len(content)))
+    content.extend(bytes(max(0, 200 - len(content))))  # the other changes need something to change
 
 
 def repeat(content: bytearray, source: random.Random) -> None:

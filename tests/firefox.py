@@ -269,7 +269,7 @@ def firefox(home: str, *, dark: bool = False) -> Iterator[Firefox]:
         finally:
             process.terminate()
             try:
-                process.wait(30)
+                process.wait(GUARD)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -65,6 +65,9 @@ def write(path: str | os.PathLike[str], mechanism: Exportable) -> None:
 
     Raises:
         InvalidProblem: no device can hold it; :func:`encode` says which can be.
+
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3])), cost="absolute")
+    >>> pg.device.write("numbers.pgd", pg.design(problem, epsilon=0.5))
     """
     write_bytes(path, encode(mechanism), private=True)
 
@@ -75,6 +78,11 @@ def read(path: str | os.PathLike[str]) -> DeviceMechanism:
     Raises:
         InvalidFile: the file is damaged, altered or too large.
         GuaranteeViolated: the weights do not keep the guaranteed epsilon.
+
+    >>> problem = pg.Problem(pg.Prior.uniform(pg.Numbers([1, 2, 3])), cost="absolute")
+    >>> pg.device.write("numbers.pgd", pg.design(problem, epsilon=0.5))
+    >>> pg.device.read("numbers.pgd").epsilon
+    0.5
     """
     try:
         with Path(path).open("rb") as file:

@@ -28,6 +28,13 @@ class PointTable:
         observables: the space of outputs.
         weights: (control points, outputs) integers whose rows sum to ``2**bits``.
         bits: that power.
+
+    >>> line = pg.Interval(0.0, 4.0)
+    >>> problem = pg.PointProblem(pg.PointPrior(line, [1.0, 3.0]), [1.0, 2.0, 3.0])
+    >>> made = pg.design(problem, epsilon=0.5)
+    >>> table = pg.points.PointTable(made.mesh, made.observables, made.weights, made.bits)
+    >>> int(table.weights[0].sum()) == 2**table.bits
+    True
     """
 
     mesh: Mesh

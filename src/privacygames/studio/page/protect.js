@@ -1,5 +1,6 @@
 // "Protect a file": a table goes through the designed mechanism; the protected one and its manifest are downloaded.
 import { ask, get, pause, start } from "./api.js";
+import { regionOf } from "./cartography.js";
 import { contentOf, dataTable, dropZone } from "./data.js";
 import { $, chosen, digits, element, forget, on, palette, percent, save, say, state, svg } from "./shared.js";
 
@@ -39,7 +40,8 @@ const table = () => (chosen("protect-table") === "same" ? dataTable() : other);
 const count = (number, what) => `${number} ${what}${number === 1 ? "" : "s"}`;
 
 function isAboutPlaces() {
-  return state.problem.kind === "points" || state.problem.kind === "grid";
+  // Positions tell nothing about the cells of a grid that lies nowhere: a table has to name them.
+  return state.problem.kind === "points" || Boolean(regionOf(state.problem)?.box);
 }
 
 function show() {

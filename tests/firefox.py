@@ -181,7 +181,6 @@ class Firefox:
         node = self.ask(
             "browsingContext.locateNodes", context=self.context, locator={"type": "css", "value": selector}
         )["nodes"][0]
-        self.call("(selector) => document.querySelector(selector).scrollIntoView({block: 'center'})", selector)
         origin = {"type": "element", "element": {"sharedId": node["sharedId"]}}
         moves = [
             {"type": "pointerMove", "x": 0, "y": 0, "origin": origin},
@@ -189,7 +188,18 @@ class Firefox:
             {"type": "pointerUp", "button": 0},
         ]
         actions = [{"type": "pointer", "id": "mouse", "actions": moves}]
-        self.ask("input.performActions", context=self.context, actions=actions)
+
+        def pressed() -> bool:
+            self.call("(selector) => document.querySelector(selector).scrollIntoView({block: 'center'})", selector)
+            try:
+                self.ask("input.performActions", context=self.context, actions=actions)
+            except AssertionError as error:
+                if "out of bounds" in str(error):  # the page became longer after it was scrolled
+                    return False
+                raise
+            return True
+
+        wait_until(pressed)
 
     def type(self, selector: str, text: str) -> None:
         """Type a text into a field, in place of what it holds."""

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from pyarrow import parquet
 
 from privacygames.studio import Limits
-from studio_files import STORES, ages, customers, hospital, route, store_visits, workbook
+from studio_files import DIAGNOSES, STORES, ages, customers, hospital, route, store_visits, workbook
 from studio_server import client
 
 
@@ -107,7 +107,7 @@ def test_whether_the_first_row_names_columns_can_be_said(api: TestClient) -> Non
 
 def test_categories_and_their_bad_rows(api: TestClient) -> None:
     values = read(api, hospital())
-    assert values["tables"]["space"]["labels"][0] == "I10"
+    assert values["tables"]["space"]["labels"] == sorted(DIAGNOSES)
     assert sum(values["tables"]["prior"]["counts"]) == 1500
     assert values["left_out"] == {"empty": 1}
     assert values["bad"][0] == {
@@ -117,8 +117,8 @@ def test_categories_and_their_bad_rows(api: TestClient) -> None:
 
 def test_counts_of_categories(api: TestClient) -> None:
     values = read(api, store_visits())
-    assert values["tables"]["space"]["labels"] == list(STORES)
-    assert values["tables"]["prior"]["counts"] == [9204, 6120, 5011, 2950, 1013]
+    assert values["tables"]["space"]["labels"] == sorted(STORES)
+    assert values["tables"]["prior"]["counts"] == [9204, 6120, 5011, 1013, 2950]
 
 
 def test_many_categories_are_counted_together(api: TestClient) -> None:

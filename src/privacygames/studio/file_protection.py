@@ -301,8 +301,8 @@ class _Sink:
             self._bytes = pa.BufferOutputStream()
             self._parquet = parquet.ParquetWriter(self._bytes, schema, compression="zstd")
             return
-        self.ending = ".csv"
         self._separator = stored.separator if stored.form == "csv" else ";" if decimal == "comma" else ","
+        self.ending = ".tsv" if self._separator == "\t" else ".csv"
         self._text = io.StringIO(newline="")
         if stored.has_mark:
             self._text.write("\ufeff")

@@ -432,18 +432,17 @@ def _plain(number: float) -> float | int:
 
 
 def _categories(labels: Sequence[str], weights: Sequence[float]) -> tuple[Json, list[float], str]:
-    """The most frequent values as categories, the others together."""
+    """The most frequent values as categories, the others together; sorted, so that their order tells no frequency."""
     totals: Counter[str] = Counter()
     for label, weight in zip(labels, weights, strict=True):
         totals[label] += weight  # type: ignore[assignment]  # counts may be weights
     if len(totals) < 2:
         raise InvalidProblem("all rows have the same value: there is nothing to hide")
-    ordered = totals.most_common()
-    note = ""
-    if len(ordered) > MOST_LABELS:
-        rarer = ordered[MOST_LABELS - 1 :]
-        note = f"The {MOST_LABELS - 1} commonest of {len(ordered)} values; the rarer ones count together as “{OTHER}”."
-        ordered = [*ordered[: MOST_LABELS - 1], (OTHER, sum(weight for _, weight in rarer))]
+    ordered, note = sorted(totals.items()), ""
+    if len(totals) > MOST_LABELS:
+        commonest = totals.most_common(MOST_LABELS - 1)
+        note = f"The {MOST_LABELS - 1} commonest of {len(totals)} values; the rarer ones count together as “{OTHER}”."
+        ordered = [*sorted(commonest), (OTHER, sum(totals.values()) - sum(weight for _, weight in commonest))]
     return {"kind": "categories", "labels": [label for label, _ in ordered]}, [float(n) for _, n in ordered], note
 
 

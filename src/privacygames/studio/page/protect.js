@@ -23,7 +23,11 @@ export function setUpProtect() {
   $("cancel-protect").addEventListener("click", cancel);
   $("save-protected").addEventListener("click", () => download("table", `protected${result.result.ending}`));
   $("save-manifest").addEventListener("click", () => download("manifest", `protected${result.result.ending}.manifest.json`));
-  on("table", () => { drop(); show(); });
+  on("table", () => {
+    drop();
+    if (dataTable() && !other) document.querySelector('input[name="protect-table"][value="same"]').checked = true;
+    show();
+  });
   on("result", () => { drop(); show(); });
   on("problem", () => { drop(); show(); });
   on("cleared", () => {
@@ -226,6 +230,13 @@ function asTheyAre() {
   return `Not protected, and as they were: ${others.slice(0, 8).join(", ")}${others.length > 8 ? ", …" : ""}.${named} What they tell about the secret, they still tell: remove what the reader need not have.`;
 }
 
+function together(now) {
+  // What the guarantee of a row does not say of several.
+  const notes = ["Protecting these rows again draws other outputs, and both files together reveal more: give out one."];
+  if (now.per_user === null && now.rows_out > 1) notes.unshift(`Each row counts as somebody else's. If they are all one person's, such as a recording of your own, the ${now.rows_out} rows may reveal ${now.rows_out} times as much together, and a place that occurs often can be found.`);
+  return notes;
+}
+
 function showResult() {
   const now = result.result;
   $("protected").hidden = false;
@@ -233,7 +244,7 @@ function showResult() {
   const each = now.per_user === null ? `Each row: ${cost(now.per_row)}.` : `Each of ${now.people} people has ${rows}: ${cost(now.per_user)}${now.most_rows === 1 ? "" : " for all of them"}.`;
   $("protected-text").textContent = `${now.rows_out} of ${now.rows_in} rows are protected. ${each}`;
   const odd = now.odd.map((one) => (REASONS[one.reason] ?? ((rows) => `${rows} rows: ${one.reason}.`))(one.rows));
-  $("protected-notes").replaceChildren(...[asTheyAre(), ...odd, ...now.warnings].map((text) => element("li", {}, text)));
+  $("protected-notes").replaceChildren(...[asTheyAre(), ...together(now), ...odd, ...now.warnings].map((text) => element("li", {}, text)));
   $("protect-status").textContent = "";
   drawStatistics();
 }

@@ -51,6 +51,12 @@ TEXT, CLOSE, PING, PONG = 1, 8, 9, 10
 VIOLATIONS = """() => { window.addEventListener("securitypolicyviolation",
     (event) => console.error(`refused by the policy: ${event.violatedDirective}`)); }"""
 
+AIM = """(selector) => {
+    const node = document.querySelector(selector);
+    node.scrollIntoView({block: "center"});
+    window.arrived = false;
+    node.addEventListener("click", () => { window.arrived = true; }, {once: true, capture: true});
+}"""
 VISIBLE = """(selector) => [...document.querySelectorAll(selector)].some((each) => each.checkVisibility())"""
 
 
@@ -177,27 +183,27 @@ class Firefox:
 
     def click(self, selector: str) -> None:
         """A press of the pointer in the middle of what the selector names, once it can be seen."""
-        wait_until(lambda: self.call(VISIBLE, selector))
-        node = self.ask(
-            "browsingContext.locateNodes", context=self.context, locator={"type": "css", "value": selector}
-        )["nodes"][0]
-        origin = {"type": "element", "element": {"sharedId": node["sharedId"]}}
-        moves = [
-            {"type": "pointerMove", "x": 0, "y": 0, "origin": origin},
-            {"type": "pointerDown", "button": 0},
-            {"type": "pointerUp", "button": 0},
-        ]
-        actions = [{"type": "pointer", "id": "mouse", "actions": moves}]
+        locator = {"type": "css", "value": selector}
 
         def pressed() -> bool:
-            self.call("(selector) => document.querySelector(selector).scrollIntoView({block: 'center'})", selector)
+            """Whether the press has arrived: what is pressed may move or be drawn anew while the page gets longer."""
+            if not self.call(VISIBLE, selector):
+                return False
+            node = self.ask("browsingContext.locateNodes", context=self.context, locator=locator)["nodes"][0]
+            origin = {"type": "element", "element": {"sharedId": node["sharedId"]}}
+            moves = [
+                {"type": "pointerMove", "x": 0, "y": 0, "origin": origin},
+                {"type": "pointerDown", "button": 0},
+                {"type": "pointerUp", "button": 0},
+            ]
+            self.call(AIM, selector)
             try:
+                actions = [{"type": "pointer", "id": "mouse", "actions": moves}]
                 self.ask("input.performActions", context=self.context, actions=actions)
             except AssertionError as error:
-                if "out of bounds" in str(error):  # the page became longer after it was scrolled
-                    return False
-                raise
-            return True
+                if not re.search("out of bounds|not displayed|not found", str(error)):
+                    raise
+            return bool(self.call("() => window.arrived"))
 
         wait_until(pressed)
 

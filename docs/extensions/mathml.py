@@ -19,7 +19,7 @@ def _inline(translator: Any, node: Any) -> None:
 
 
 def _block(translator: Any, node: Any) -> None:
-    translator.body.append(f'<div class="formula">{_formula(node.astext(), "block")}</div>')
+    translator.body.append(f'<div class="formula" tabindex="0">{_formula(node.astext(), "block")}</div>')
     raise SkipNode
 
 

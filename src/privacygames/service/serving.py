@@ -18,7 +18,7 @@ from privacygames.service.http_api import create_service
 from privacygames.service.logs import log
 from privacygames.service.metrics import Metrics
 from privacygames.service.tokens import Tokens
-from privacygames.studio import LONGEST_HEAD, Address, Limits, bounded_protocol, listener_at, require_safe
+from privacygames.studio import Address, Limits, listener_at, require_safe, server_config
 
 GRACE_SECONDS = 15
 """Seconds that requests have to be answered once the service is told to stop; supervisors wait longer."""
@@ -170,18 +170,7 @@ def run_worker(settings: WorkerSettings, number: int, listener: socket.socket, t
         metrics=metrics,
         log_requests=settings.log_requests,
     )
-    config = uvicorn.Config(
-        app,
-        http=bounded_protocol(LIMITS.body_seconds, LIMITS.connections),
-        ws="none",
-        access_log=False,  # addresses of clients are private
-        log_level="error",  # not what clients send
-        server_header=False,
-        h11_max_incomplete_event_size=LONGEST_HEAD,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-        lifespan="on",
-    )
+    config = server_config(app, LIMITS, keep_alive_seconds=75, grace_seconds=GRACE_SECONDS, lifespan="on")
     server = uvicorn.Server(config)
 
     def watch_parent() -> None:

@@ -10,18 +10,16 @@ from privacygames.studio.limits import Limits
 from privacygames.studio.requests import Body, ErrorBody, LabelBody
 from privacygames.studio.security import LOOPBACK, Asgi, Guard, Message, Receive, Scope, Send
 from privacygames.studio.serving import (
-    LONGEST_HEAD,
     Address,
-    bounded_protocol,
     check_token_strength,
     listener_at,
     require_safe,
     serve,
+    server_config,
 )
 from privacygames.studio.views import json_label, label_from
 
 __all__ = [
-    "LONGEST_HEAD",
     "LOOPBACK",
     "Address",
     "Asgi",
@@ -38,7 +36,6 @@ __all__ = [
     "Send",
     "Ticket",
     "add_error_handlers",
-    "bounded_protocol",
     "check_token_strength",
     "create_app",
     "data_directory",
@@ -50,4 +47,5 @@ __all__ = [
     "remove_entry",
     "require_safe",
     "serve",
+    "server_config",
 ]

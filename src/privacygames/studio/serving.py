@@ -7,13 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from privacygames.errors import InvalidProblem
 from privacygames.studio.http_api import create_app
 from privacygames.studio.http_errors import Refused
 from privacygames.studio.limits import Limits
-from privacygames.studio.security import LOOPBACK, response_bytes
+from privacygames.studio.security import LOOPBACK, Asgi, response_bytes
+
+if TYPE_CHECKING:
+    import uvicorn
 
 LONGEST_HEAD = 16 * 1024
 """Largest bytes of a request's head."""
@@ -91,17 +94,7 @@ def serve(
     listener = listener_at(address)
     actual = Address(address.host, listener.getsockname()[1], address.names)
     app = create_app(limits=limits, hosts=actual.allowed(), token=token, page=page, ledgers=ledgers)
-    config = uvicorn.Config(
-        app,
-        http=bounded_protocol(limits.body_seconds, limits.connections),
-        ws="none",
-        access_log=False,  # addresses of clients are private
-        log_level="error",  # not what clients send
-        server_header=False,
-        h11_max_incomplete_event_size=LONGEST_HEAD,
-        timeout_keep_alive=15,
-        timeout_graceful_shutdown=3,
-    )
+    config = server_config(app, limits, keep_alive_seconds=15, grace_seconds=3)
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -110,6 +103,39 @@ def serve(
 
     with listener:
         Server(config).run(sockets=[listener])
+
+
+def server_config(
+    app: Asgi,
+    limits: Limits,
+    *,
+    keep_alive_seconds: int,
+    grace_seconds: int,
+    lifespan: Literal["auto", "on"] = "auto",
+) -> "uvicorn.Config":
+    """The settings of a server that bounds what clients may send and logs nothing of it.
+
+    Args:
+        app: the application.
+        limits: its limits.
+        keep_alive_seconds: how long a connection may stay open without a request.
+        grace_seconds: how long requests may go on when it stops.
+        lifespan: "on" where the server must not start if the application cannot.
+    """
+    import uvicorn
+
+    return uvicorn.Config(
+        app,
+        http=bounded_protocol(limits.body_seconds, limits.connections),
+        ws="none",
+        access_log=False,  # addresses of clients are private
+        log_level="error",  # not what clients send
+        server_header=False,
+        h11_max_incomplete_event_size=LONGEST_HEAD,
+        timeout_keep_alive=keep_alive_seconds,
+        timeout_graceful_shutdown=grace_seconds,
+        lifespan=lifespan,
+    )
 
 
 def require_safe(address: Address, token: str | None, *, has_tokens: bool) -> None:

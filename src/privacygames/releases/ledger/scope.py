@@ -67,13 +67,7 @@ def point_scope(region: Region, observables: Space, charging: str, accounts: tup
         charging: ``"releases"`` or ``"places"``.
         accounts: what releases are charged to.
     """
-    about = {
-        DIGESTS: "2",
-        "counts": charging,
-        "observables": space_digest(observables),
-        "start": digest_of("start", region_digest(region)),
-    }
-    return LedgerScope(about, account_terms(accounts))
+    return _scope_without_belief(digest_of("start", region_digest(region)), observables, charging, accounts)
 
 
 def fixed_scope(space: Space, observables: Space, charging: str, accounts: tuple[Account, ...]) -> LedgerScope:
@@ -85,12 +79,13 @@ def fixed_scope(space: Space, observables: Space, charging: str, accounts: tuple
         charging: ``"releases"`` or ``"places"``.
         accounts: what releases are charged to.
     """
-    about = {
-        DIGESTS: "2",
-        "counts": charging,
-        "observables": space_digest(observables),
-        "start": digest_of("start without belief", space_digest(space)),
-    }
+    return _scope_without_belief(
+        digest_of("start without belief", space_digest(space)), observables, charging, accounts
+    )
+
+
+def _scope_without_belief(start: str, observables: Space, charging: str, accounts: tuple[Account, ...]) -> LedgerScope:
+    about = {DIGESTS: "2", "counts": charging, "observables": space_digest(observables), "start": start}
     return LedgerScope(about, account_terms(accounts))
 
 

@@ -65,7 +65,7 @@ device: node-tools  ## Build and test what runs on phones and in browsers: the p
 	  echo "web-ext cannot be installed: the extension is neither checked for Firefox nor tried in it."
 	@[ ! -e device/node_modules/.bin/web-ext ] || device/node_modules/.bin/web-ext lint --source-dir device/extension/dist/firefox --no-config-discovery
 
-test: setup  ## Run the tests, but for the slow ones: seven minutes on two cores
+test: setup  ## Run the tests, but for the slow ones
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
 check: setup browser postgresql node-tools  ## What CI runs: lint, format, strict types, import layers, and every test (the docs are built by one)

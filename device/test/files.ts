@@ -32,9 +32,9 @@ export function vectors(): Vector[] {
 }
 
 export function vector(name: string): Vector {
-  const found = vectors().find((given) => given.name === name);
-  if (found === undefined) throw new Error(`there is no vector ${name}`);
-  return found;
+  const wanted = vectors().find((given) => given.name === name);
+  if (wanted === undefined) throw new Error(`there is no vector ${name}`);
+  return wanted;
 }
 
 /** An output as Python writes it. */

@@ -1,4 +1,4 @@
-"""Who may do what: tokens with scopes, of which a file has the digests only; a changed file counts at once."""
+"""Access tokens with scopes; a file holds their digests only, and is read again whenever it changes."""
 
 import hmac
 import secrets

@@ -41,12 +41,12 @@ def dangers(mechanism: Mechanism, report: Report) -> list[Finding]:
     problem = mechanism.problem
     guaranteed = report.epsilon_guaranteed
     unit = distinguishability_scale(problem).unit
-    found = _settled(report.epsilon, report.any_pair, unit) if guaranteed else []
-    found += _exact(report.vulnerability, report.prior_vulnerability)
-    found += _false_claims(mechanism)
+    findings = _settled(report.epsilon, report.any_pair, unit) if guaranteed else []
+    findings += _exact(report.vulnerability, report.prior_vulnerability)
+    findings += _false_claims(mechanism)
     if report.usefulness.constant:  # the library warns of it
-        return found
-    return found + _nothing(report, blind=float(loss_matmul(problem.cost, problem.prior.probabilities).min()))
+        return findings
+    return findings + _nothing(report, blind=float(loss_matmul(problem.cost, problem.prior.probabilities).min()))
 
 
 def point_dangers(report: PointReport) -> list[Finding]:

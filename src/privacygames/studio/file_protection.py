@@ -180,17 +180,17 @@ def check_rows(content: bytes, stored: StoredTable, asked: ProtectionRequest) ->
     """
     mechanism = _mechanism(content)
     table = stored.read()
-    found = _Secrets(mechanism, table, _checked(table, asked))
-    outside = (found.positions < 0) & ~found.missing
+    parsed = _Secrets(mechanism, table, _checked(table, asked))
+    outside = (parsed.positions < 0) & ~parsed.missing
     first = np.flatnonzero(outside)[:3].tolist()
     texts = [", ".join(str(table.column(index)[row].as_py())[:60] for index in asked.columns) for row in first]
     lines = stored.lines(first)
     return {
         "rows": table.num_rows,
         "outside": int(outside.sum()),
-        "missing": int(found.missing.sum()),
-        "has_nearest": found.is_place or isinstance(found.space, Numbers),
-        "has_other": isinstance(found.space, Categories) and OTHER in found.space.labels,
+        "missing": int(parsed.missing.sum()),
+        "has_nearest": parsed.is_place or isinstance(parsed.space, Numbers),
+        "has_other": isinstance(parsed.space, Categories) and OTHER in parsed.space.labels,
         "first": [{"line": line, "text": text} for line, text in zip(lines, texts, strict=True)],
     }
 
@@ -211,22 +211,22 @@ def protect(content: bytes, stored: StoredTable, asked: ProtectionRequest, repor
 
     mechanism = _mechanism(content)
     table = stored.read()
-    found = _Secrets(mechanism, table, _checked(table, asked))
-    _require_secrets(found, stored, asked)
-    place: Any = tuple(reversed(found.names)) if found.is_place else found.names[0]  # longitude first
+    parsed = _Secrets(mechanism, table, _checked(table, asked))
+    _require_secrets(parsed, stored, asked)
+    place: Any = tuple(reversed(parsed.names)) if parsed.is_place else parsed.names[0]  # longitude first
     rule = Rule(
         mechanism=mechanism,
-        output_form="centre" if found.is_place else "label",
+        output_form="centre" if parsed.is_place else "label",
         invalid="nearest" if asked.outside == "nearest" else "drop",
         missing="drop",
         far_share_at_most=1.0,
     )
-    who = None if asked.who is None else found.table.column_names[_shifted(asked, found, asked.who)]
-    source = pa.dataset.dataset(found.table)
+    who = None if asked.who is None else parsed.table.column_names[_shifted(asked, parsed, asked.who)]
+    source = pa.dataset.dataset(parsed.table)
     released, manifest = apply(source, {place: rule}, user=who)
     sink = _Sink(stored, asked.decimal, released.schema)
     outputs: Counter[Any] = Counter()
-    read_outputs = _output_reader(mechanism, found)
+    read_outputs = _output_reader(mechanism, parsed)
     done, started = 0, monotonic()
     for batch in _small(released):
         sink.write(batch)
@@ -235,7 +235,7 @@ def protect(content: bytes, stored: StoredTable, asked: ProtectionRequest, repor
         done += batch.num_rows
         share = done / max(manifest.rows_out, 1)
         report(Progress(job="protect", done=done, share=share, seconds=monotonic() - started))
-    secrets = found.nearest() if asked.outside == "nearest" else found.positions
+    secrets = parsed.nearest() if asked.outside == "nearest" else parsed.positions
     return {
         "content": sink.content(),
         "ending": sink.ending,
@@ -260,8 +260,8 @@ def _checked(table: Any, asked: ProtectionRequest) -> ProtectionRequest:
     return asked
 
 
-def _require_secrets(found: _Secrets, stored: StoredTable, asked: ProtectionRequest) -> None:
-    inside = found.positions >= 0
+def _require_secrets(parsed: _Secrets, stored: StoredTable, asked: ProtectionRequest) -> None:
+    inside = parsed.positions >= 0
     without = np.flatnonzero(~inside)
     if asked.outside == "stop" and len(without):
         line = stored.lines([int(without[0])])[0]
@@ -269,16 +269,16 @@ def _require_secrets(found: _Secrets, stored: StoredTable, asked: ProtectionRequ
             f"{len(without)} rows have no value that is one of the secrets, the first in line {line}: nothing was "
             "protected; mend them, or choose what happens to them"
         )
-    has_nearest = found.is_place or isinstance(found.space, Numbers)
+    has_nearest = parsed.is_place or isinstance(parsed.space, Numbers)
     if asked.outside == "nearest" and not has_nearest:
         raise InvalidProblem("categories have no nearest one: choose something else for these rows")
-    if not (found.has_value if asked.outside == "nearest" else inside).any():
+    if not (parsed.has_value if asked.outside == "nearest" else inside).any():
         raise InvalidProblem("no row holds any of the secrets: is this the right column, and the right design?")
 
 
-def _shifted(asked: ProtectionRequest, found: _Secrets, index: int) -> int:
+def _shifted(asked: ProtectionRequest, parsed: _Secrets, index: int) -> int:
     """The number of a column after one of coordinates became two."""
-    return index + (found.is_place and len(asked.columns) == 1 and index > asked.columns[0])
+    return index + (parsed.is_place and len(asked.columns) == 1 and index > asked.columns[0])
 
 
 def _small(batches: Any) -> Iterator[Any]:
@@ -332,13 +332,13 @@ class _Sink:
         return self._text.getvalue().encode()
 
 
-def _output_reader(mechanism: Mechanism | PointMechanism, found: _Secrets) -> Callable[[Any], IntArray] | None:
+def _output_reader(mechanism: Mechanism | PointMechanism, parsed: _Secrets) -> Callable[[Any], IntArray] | None:
     """A function that returns the numbers of the outputs in a batch; None where secrets are points."""
     if isinstance(mechanism, PointMechanism):
         return None
     outputs: Any = mechanism.observables
     if isinstance(outputs, Grid) and outputs.box is not None:
-        latitude, longitude = found.names
+        latitude, longitude = parsed.names
 
         def of_places(batch: Any) -> IntArray:
             points = [batch.column(name).to_numpy(zero_copy_only=False) for name in (longitude, latitude)]
@@ -348,7 +348,7 @@ def _output_reader(mechanism: Mechanism | PointMechanism, found: _Secrets) -> Ca
     if not isinstance(outputs, Categories | Numbers):
         return None
     known = {label: index for index, label in enumerate(outputs.labels)}
-    return lambda batch: np.array([known[value] for value in batch.column(found.names[0]).to_pylist()], dtype=np.int64)
+    return lambda batch: np.array([known[value] for value in batch.column(parsed.names[0]).to_pylist()], dtype=np.int64)
 
 
 def _cost(cost: Any) -> Json:

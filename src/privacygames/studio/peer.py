@@ -1,4 +1,4 @@
-"""Who connects from this machine: the loopback address is open to all of its users, and a ledger belongs to one."""
+"""The user behind a connection from this machine: other users reach the loopback address, but own no ledger here."""
 
 import os
 import sys

@@ -32,7 +32,7 @@ CREDITS = {
     "outlines.npz": "Outlines: Natural Earth (public domain)",
     "leaflet.js": "Leaflet",
 }
-"""Who made each file, as the map says it."""
+"""The attribution of each file, shown below the map."""
 
 
 @dataclass(frozen=True)
